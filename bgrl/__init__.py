@@ -1,0 +1,1 @@
+"""bgrl: train, measure and export self-play backgammon nets."""
