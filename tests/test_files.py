@@ -1,0 +1,94 @@
+"""Files are whole or absent, and progress is readable without a terminal."""
+
+import io
+import os
+
+import pytest
+
+from bgrl import progress as progress_module
+from bgrl.errors import BgrlError, CorruptFile
+from bgrl.files import (
+    atomic_dir,
+    atomic_file,
+    atomic_write_bytes,
+    atomic_write_json,
+    read_json,
+    remove_temporaries,
+    sha256_file,
+)
+from bgrl.progress import progress
+
+
+def test_json_round_trip_replaces(tmp_path):
+    path = tmp_path / "new" / "a.json"
+    atomic_write_json(path, {"é": 1})
+    atomic_write_json(path, {"é": [2, None]})
+    assert read_json(path) == {"é": [2, None]}
+    assert os.listdir(path.parent) == ["a.json"]
+
+
+def test_json_refuses_nan_and_keeps_the_old_file(tmp_path):
+    path = tmp_path / "a.json"
+    atomic_write_json(path, 1)
+    with pytest.raises(ValueError):
+        atomic_write_json(path, float("nan"))
+    assert read_json(path) == 1
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_failing_writer_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError), atomic_file(tmp_path / "a") as temporary:
+        temporary.write_text("half")
+        assert temporary.name.startswith("_tmp.")
+        raise RuntimeError
+    with pytest.raises(RuntimeError), atomic_dir(tmp_path / "b") as folder:
+        (folder / "half").write_text("half")
+        raise RuntimeError
+    assert os.listdir(tmp_path) == []
+
+
+def test_folder_replaces_a_folder(tmp_path):
+    for content in ("one", "two"):
+        with atomic_dir(tmp_path / "d") as folder:
+            (folder / content).write_text(content)
+    assert os.listdir(tmp_path) == ["d"]
+    assert os.listdir(tmp_path / "d") == ["two"]
+
+
+def test_leftovers_of_a_killed_writer_are_removed(tmp_path):
+    (tmp_path / "_tmp.a.json.1").write_text("{")
+    (tmp_path / "_tmp.d.1").mkdir()
+    (tmp_path / "a.json").write_text("{}")
+    assert len(remove_temporaries(tmp_path)) == 2
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_sha256(tmp_path):
+    atomic_write_bytes(tmp_path / "a", b"abc")
+    assert sha256_file(tmp_path / "a").startswith("ba7816bf8f01cfea")
+
+
+def test_read_json_says_what_is_wrong(tmp_path):
+    with pytest.raises(BgrlError, match=r"no\.json: No such file"):
+        read_json(tmp_path / "no.json")
+    (tmp_path / "half.json").write_text('{"a":\n 1,')
+    with pytest.raises(CorruptFile, match=r"half\.json: not JSON: .* at line 2 column 4"):
+        read_json(tmp_path / "half.json")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(CorruptFile, match=r"bytes\.json: not JSON: not UTF-8 at byte 0"):
+        read_json(tmp_path / "bytes.json")
+
+
+def test_progress_without_a_terminal_is_a_line_a_minute(monkeypatch):
+    clock = iter([0.0, 10.0, 61.0, 62.0, 130.0])
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    with progress(1000, "games", "games", stream) as bar:
+        bar.advance(100)
+        bar.note("loss .1")
+        bar.advance(510)
+        bar.advance(390)
+    assert stream.getvalue().splitlines() == [
+        "games: 610 of 1,000 games, 10 games/s, 0:39 left, loss .1",
+        "games: 1,000 of 1,000 games, 8 games/s, took 2:10, loss .1",
+    ]
