@@ -1,0 +1,1 @@
+"""Slow, plain reference implementations that the tests hold the fast code against."""
