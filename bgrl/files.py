@@ -140,3 +140,13 @@ def read_json(path: str | os.PathLike) -> Any:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise CorruptFile(f"{path}: not JSON: {error.msg} at {where}") from error
+
+
+def shipped(name: str) -> Path:
+    """The folder `name` ("configs", "checkpoints") that ships with bgrl, as an absolute path.
+
+    A wheel carries it inside the package; in a checkout it stands beside the package.
+    """
+    package = Path(__file__).resolve().parent
+    inside = package / "shipped" / name
+    return inside if inside.is_dir() else package.parent / name

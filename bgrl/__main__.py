@@ -1,0 +1,7 @@
+"""`python -m bgrl` is `bgrl`."""
+
+import sys
+
+from bgrl.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,206 @@
+"""From a stage's YAML and `key=value` overrides to a checked, typed config."""
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
+
+from bgrl.cli.config import CONFIGS
+from bgrl.cli.main import suggestion
+from bgrl.errors import BgrlError
+from bgrl.files import shipped
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One checked command line."""
+
+    stage: str
+    overrides: tuple[str, ...]
+    config: Any
+    """The stage's dataclass of bgrl.cli.config, with absolute paths."""
+    resolved: dict[str, Any]
+    """The same as plain data that JSON takes."""
+
+
+def compose(stage: str, overrides: list[str]) -> Launch:
+    """Compose and check the config of a stage.
+
+    Raises BgrlError with one line naming the stage and the key for an unknown key, a value of the
+    wrong type, a missing value, an unknown choice of a group, or an override that is no key=value.
+    """
+    config = _compose(stage, overrides)
+    for key, value in _leaves(config).items():
+        if value == MISSING:
+            raise BgrlError(f"{stage}: {key} must be given: {key}=…")
+    try:
+        typed = _absolute(OmegaConf.to_object(config))
+    except OmegaConfBaseException as error:
+        raise BgrlError(f"{stage}: {_first_line(error)}") from error
+    return Launch(stage, tuple(overrides), typed, _plain(typed))
+
+
+def positional(key: str, argument: str) -> str:
+    """The override that sets `key` to a bare argument, which may hold any character."""
+    if argument.startswith(f"{key}="):
+        return argument
+    escaped = argument.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{key}='{escaped}'"
+
+
+def to_yaml(resolved: dict[str, Any]) -> str:
+    """The config as YAML."""
+    return OmegaConf.to_yaml(OmegaConf.create(resolved))
+
+
+def stage_help(stage: str, summary: str, overrides: list[str]) -> str:
+    """The text of `bgrl <stage> --help`: every option with its value and its comment."""
+    text = (shipped("configs") / f"{stage}.yaml").read_text()
+    examples = re.match(r"(?:# .*\n)*", text)
+    assert examples is not None
+    lines = [f"bgrl {stage}: {summary}", ""]
+    lines += [line.removeprefix("# ") for line in examples.group().splitlines()]
+    lines += ["", "Options, with their values" + (":" if overrides else " unless given:"), ""]
+    rows = list(_rows(_compose(stage, overrides)))
+    comments = yaml_comments(text)
+    width = min(max(len(row) for _, row in rows), 44)
+    for key, row in rows:
+        lines.append(f"  {row:<{width}}  # {comments[key]}" if key in comments else f"  {row}")
+    for group, choices in groups(stage).items():
+        lines += ["", f"Presets: {group}=" + "|".join(choices)]
+    return "\n".join(lines)
+
+
+def yaml_comments(text: str) -> dict[str, str]:
+    """The comment behind each `key:` of a YAML text, by dotted key."""
+    comments: dict[str, str] = {}
+    path: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        match = re.match(r"( *)(\w+):(?:[^#]*?)(?: +# (.*))?$", line)
+        if match is None:
+            continue
+        indent = len(match[1])
+        path = [(column, name) for column, name in path if column < indent] + [(indent, match[2])]
+        if match[3]:
+            comments[".".join(name for _, name in path)] = match[3]
+    return comments
+
+
+def groups(stage: str) -> dict[str, list[str]]:
+    """The config groups that a stage's defaults list offers, with their choices."""
+    folder = shipped("configs")
+    defaults = OmegaConf.load(folder / f"{stage}.yaml").get("defaults", [])
+    names = [name for entry in defaults if isinstance(entry, DictConfig) for name in entry]
+    return {
+        str(name): sorted(path.stem for path in (folder / str(name)).glob("*.yaml"))
+        for name in names
+    }
+
+
+def _compose(stage: str, overrides: list[str]) -> DictConfig:
+    offered = groups(stage)
+    for override in overrides:
+        match = re.match(r"([A-Za-z_][\w.]*)=(.*)", override, re.DOTALL)
+        if match is None:
+            raise BgrlError(f"{stage}: {override!r} is not key=value")
+        key, value = match.groups()
+        if key in offered and value not in (*offered[key], "null"):
+            near = suggestion(value, offered[key])
+            raise BgrlError(f"{stage}: no {key} {value!r}{near}; there are {offered[key]}")
+    store = ConfigStore.instance()
+    for name, schema in CONFIGS.items():
+        store.store(f"{name}_schema", schema)
+    try:
+        with initialize_config_dir(str(shipped("configs")), version_base="1.3"):
+            config = hydra_compose(stage, overrides)
+            OmegaConf.resolve(config)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise BgrlError(f"{stage}: {_explain(stage, error)}") from error
+    # Hydra takes `hydra.…` for its own settings, which mean nothing here.
+    for override in overrides:
+        if override.startswith("hydra."):
+            raise BgrlError(f"{stage}: unknown key {override.split('=')[0]!r}")
+    return config
+
+
+def _explain(stage: str, error: BaseException) -> str:
+    """The root of a composition error, naming the key."""
+    cause = error
+    while cause.__cause__ is not None and not isinstance(cause, OmegaConfBaseException):
+        cause = cause.__cause__
+    key = getattr(cause, "full_key", None)
+    if isinstance(cause, ConfigKeyError) or type(cause).__name__ == "ConfigAttributeError":
+        known = list(_leaves(_compose(stage, [])))
+        return f"unknown key {key!r}{suggestion(str(key), known)}"
+    if key:
+        return f"{key}: {_first_line(cause)}"
+    return _first_line(cause)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _leaves(config: DictConfig, prefix: str = "") -> dict[str, Any]:
+    """Every value of a config that isn't a section, by dotted key."""
+    found: dict[str, Any] = {}
+    for key in config:
+        if OmegaConf.is_missing(config, key):
+            found[f"{prefix}{key}"] = MISSING
+        elif OmegaConf.is_dict(config[key]):
+            found |= _leaves(config[key], f"{prefix}{key}.")
+        else:
+            value = config[key]
+            found[f"{prefix}{key}"] = list(value) if OmegaConf.is_list(value) else value
+    return found
+
+
+def _rows(config: DictConfig, prefix: str = "", indent: int = 0):
+    """(dotted key, "key: value" as indented YAML) of every line of a config."""
+    for key in config:
+        name = f"{prefix}{key}"
+        pad = " " * indent
+        if not OmegaConf.is_missing(config, key) and OmegaConf.is_dict(config[key]):
+            yield name, f"{pad}{key}:"
+            yield from _rows(config[key], f"{name}.", indent + 2)
+        else:
+            yield name, f"{pad}{key}: {_scalar(_leaves(config)[str(key)])}"
+
+
+def _scalar(value: Any) -> str:
+    """A value as YAML on one line."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_scalar, value)) + "]"
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _absolute(config: Any) -> Any:
+    """The dataclass with each Path made absolute: no run may depend on where a worker stands."""
+    changes = {}
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, Path):
+            changes[field.name] = Path.cwd() / value.expanduser()
+        elif isinstance(value, list) and value and isinstance(value[0], Path):
+            changes[field.name] = [Path.cwd() / path.expanduser() for path in value]
+        elif dataclasses.is_dataclass(value):
+            changes[field.name] = _absolute(value)
+    return dataclasses.replace(config, **changes)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

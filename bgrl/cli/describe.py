@@ -1,0 +1,3 @@
+"""`bgrl describe FILE`."""
+def run(config, launch):
+    print(config)

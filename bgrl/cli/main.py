@@ -1,0 +1,96 @@
+"""The dispatcher: finds the stage, composes its config, runs it, and reports errors as one line."""
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from bgrl.errors import BgrlError
+
+STAGES = {
+    "loop": "self-play, train, evaluate, keep the better net; generation after generation",
+    "selfplay": "play games with a net and write them as training data",
+    "train": "train a net on self-play data",
+    "evaluate": "play a match between two players",
+    "export": "write a net as ONNX and prove that it gives the same answers",
+    "report": "show a run's learning curve and positions as one HTML file",
+    "describe": "say what a file or folder is",
+    "verify": "compare the rules with other engines' on many positions",
+    "bench": "measure how fast self-play and evaluation are here",
+}
+
+# Stages that take one bare argument: the key that it sets.
+POSITIONAL = {"describe": "path"}
+
+USAGE_ERROR, INTERRUPTED = 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status.
+
+    0: done; 2: an error that the user can mend, said in one line on standard error; 130:
+    interrupted. With BGRL_DEBUG=1 in the environment errors keep their traceback.
+    """
+    try:
+        dispatch(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return 0
+    except BgrlError as error:
+        if os.environ.get("BGRL_DEBUG") == "1":
+            raise
+        print("bgrl: error:", " ".join(str(error).split()), file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        print("bgrl: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output (head, less) has seen enough; Python must not flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def dispatch(arguments: list[str]) -> None:
+    """Run one command. Raises BgrlError."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(overview())
+        return
+    stage, *rest = arguments
+    if stage not in STAGES:
+        raise BgrlError(f"no stage {stage!r}{suggestion(stage, STAGES)}; bgrl --help lists them")
+
+    flags = [argument for argument in rest if argument.startswith("-")]
+    overrides = [argument for argument in rest if not argument.startswith("-")]
+    for flag in flags:
+        if flag not in ("-h", "--help", "--cfg"):
+            raise BgrlError(f"{stage}: unknown option {flag!r}; there are --help and --cfg")
+
+    # Imported here, since composing a config takes longer than listing the stages may.
+    from bgrl.cli import compose
+
+    if stage in POSITIONAL:
+        if len(overrides) > 1:
+            raise BgrlError(f"{stage}: takes one {POSITIONAL[stage]}, not {len(overrides)}")
+        overrides = [compose.positional(POSITIONAL[stage], argument) for argument in overrides]
+    if "-h" in flags or "--help" in flags:
+        print(compose.stage_help(stage, STAGES[stage], overrides))
+        return
+    launch = compose.compose(stage, overrides)
+    if "--cfg" in flags:
+        print(compose.to_yaml(launch.resolved), end="")
+        return
+    importlib.import_module(f"bgrl.cli.{stage}").run(launch.config, launch)
+
+
+def overview() -> str:
+    """The text of `bgrl --help`."""
+    lines = ["usage: bgrl <stage> [key=value ...]", "", "stages:"]
+    lines += [f"  {stage:<10} {summary}" for stage, summary in STAGES.items()]
+    lines += ["", "bgrl <stage> --help shows the stage's options, --cfg the config it would run with."]
+    return "\n".join(lines)
+
+
+def suggestion(word: str, known: Sequence[str] | dict) -> str:
+    """`; did you mean 'x'?` for the known word nearest to `word`, or nothing when none is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""

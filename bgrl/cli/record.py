@@ -1,0 +1,89 @@
+"""run.json: what a run was started with, so that it can be understood and repeated."""
+
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+from bgrl.cli.compose import Launch
+from bgrl.errors import BgrlError
+from bgrl.files import atomic_write_json, read_json, sha256_file
+
+RUN_FORMAT = "bgrl.run"
+# Keys that change how fast a run goes but not what it makes, so a resumed run may have others.
+FREE_KEYS = ("workers",)
+
+
+def record_run(
+    folder: Path, launch: Launch, seed: int | None = None, reads: Iterable[Path] = ()
+) -> None:
+    """Write `folder`/run.json, or add this launch to the one there.
+
+    folder: the run folder; launch: the composed command line; seed: the run's seed; reads: the
+    files that the run reads, recorded with their SHA-256.
+
+    Raises BgrlError when the folder holds a run of another stage or config, which the same command
+    would not go on with, and CorruptFile when its run.json is unreadable.
+    """
+    path = folder / "run.json"
+    this_launch = {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "overrides": list(launch.overrides),
+        "git": git_state(Path(__file__).resolve().parents[2]),
+        "packages": {d.name: d.version for d in sorted(distributions(), key=lambda d: d.name)},
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+    }
+    if path.exists():
+        record = read_json(path)
+        _check_same(folder, record, launch)
+        record["launches"].append(this_launch)
+    else:
+        record = {
+            "format": RUN_FORMAT,
+            "version": 1,
+            "stage": launch.stage,
+            "config": launch.resolved,
+            "seed": seed,
+            "read": {str(file): sha256_file(file) for file in reads},
+            "launches": [this_launch],
+        }
+    atomic_write_json(path, record)
+
+
+def git_state(root: Path) -> dict[str, str] | None:
+    """{"commit", "diff"} of the checkout at `root`, or None where there is none (a wheel)."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel").strip()) != root:
+            return None
+        return {"commit": git("rev-parse", "HEAD").strip(), "diff": git("diff", "HEAD")}
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _check_same(folder: Path, record: dict[str, Any], launch: Launch) -> None:
+    if record.get("format") != RUN_FORMAT or record.get("stage") != launch.stage:
+        raise BgrlError(f"{folder} is a run of {record.get('stage')!r}, not of {launch.stage!r}")
+    was, now = _flat(record["config"]), _flat(launch.resolved)
+    for key in sorted(was.keys() | now.keys()):
+        if key not in FREE_KEYS and was.get(key) != now.get(key):
+            raise BgrlError(
+                f"{folder} was started with {key}={was.get(key)}, not {now.get(key)}: "
+                "give the run another name or delete the folder"
+            )
+
+
+def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat

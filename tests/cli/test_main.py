@@ -1,0 +1,194 @@
+"""The command line: what it lists, how it fails, and that it writes nothing when it does."""
+
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bgrl.cli.compose import compose, groups, yaml_comments
+from bgrl.cli.config import CONFIGS
+from bgrl.cli.main import STAGES, main
+from bgrl.errors import BgrlError
+from bgrl.files import shipped
+
+# Values for the keys that a stage has no default for.
+REQUIRED = {
+    "loop": ["name=x"],
+    "describe": ["path=x"],
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command line in an empty folder; returns (status, standard output, error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments):
+        status = main(arguments)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return command
+
+
+def test_overview_lists_every_stage(run):
+    for arguments in ([], ["--help"], ["-h"], ["help"]):
+        status, out, err = run(*arguments)
+        assert status == 0
+        assert not err
+        for stage, summary in STAGES.items():
+            assert re.search(rf"^  {stage} +{re.escape(summary)}$", out, re.MULTILINE)
+
+
+def test_overview_needs_no_torch_and_is_quick():
+    code = (
+        "import sys; from bgrl.cli.main import main; main(['--help']);"
+        "print({'torch', 'numba', 'numpy', 'hydra'} & set(sys.modules))"
+    )
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("set()\n")
+    assert time.monotonic() - start < 3  # 0.05 s when nothing else runs
+
+
+def test_python_dash_m():
+    done = subprocess.run([sys.executable, "-m", "bgrl", "lop"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "bgrl: error: no stage 'lop'; did you mean 'loop'?; bgrl --help lists them\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lop"], "no stage 'lop'; did you mean 'loop'?"),
+        (["loop"], "loop: name must be given: name=…"),
+        (["loop", "name=x", "generatons=3"], "loop: unknown key 'generatons'; did you mean 'gener"),
+        (["loop", "name=x", "net.hiden=[8]"], "unknown key 'net.hiden'; did you mean 'net.hidden'"),
+        (["loop", "name=x", "zzzzzz=3"], "loop: unknown key 'zzzzzz'"),
+        (["loop", "name=x", "hydra.run.dir=y"], "loop: unknown key 'hydra.run.dir'"),
+        (["loop", "name=x", "seed=one"], "loop: seed: Value 'one' of type 'str' could not be conv"),
+        (["loop", "name=x", "seed=1.5"], "loop: seed: Value '1.5' of type 'float' could not be co"),
+        (["loop", "name=x", "seed=null"], "loop: seed: field 'seed' is not Optional"),
+        (["loop", "name=x", "seed=1,2"], "loop: Ambiguous value for argument 'seed=1,2'"),
+        (["loop", "name=x", "net.hidden=[8,a]"], "loop: net.hidden[1]: Value 'a' of type 'str'"),
+        (["loop", "name=x", "net.hidden=8"], "loop: net.hidden: Invalid value assigned: int is n"),
+        (["loop", "name=x", "net=8"], "loop: net: Invalid type assigned: int"),
+        (["loop", "name=x", "gate.enabled=maybe"], "loop: gate.enabled: Value 'maybe' is not a"),
+        (["loop", "name=${nme}"], "loop: Interpolation key 'nme' not found"),
+        (["loop", "name=[1,"], "loop: no viable alternative at input '[1,'"),
+        (["loop", "name=x", "level=quickstrt"], "no level 'quickstrt'; did you mean 'quickstart'"),
+        (["loop", "first"], "loop: 'first' is not key=value"),
+        (["loop", "name=x", "+depth=3"], "loop: '+depth=3' is not key=value"),
+        (["loop", "name=x", "~seed"], "loop: '~seed' is not key=value"),
+        (["loop", "--multirun"], "loop: unknown option '--multirun'"),
+        (["describe"], "describe: path must be given"),
+        (["describe", "a", "b"], "describe: takes one path, not 2"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_written(run, tmp_path, arguments, message):
+    status, out, err = run(*arguments)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("bgrl: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_debug_keeps_the_traceback(run, monkeypatch):
+    monkeypatch.setenv("BGRL_DEBUG", "1")
+    with pytest.raises(BgrlError):
+        run("lop")
+
+
+def test_interrupt_is_status_130(run, monkeypatch):
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bgrl.cli.main.dispatch", interrupted)
+    assert run("loop") == (130, "", "bgrl: interrupted\n")
+
+
+def test_cfg_prints_the_resolved_config(run, tmp_path):
+    status, out, _ = run("loop", "level=quickstart", "seed=7", "--cfg")
+    assert status == 0
+    assert "seed: 7\n" in out
+    assert f"folder: {tmp_path}/data/runs/quickstart\n" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_has_types_values_and_comments(stage):
+    assert stage in CONFIGS
+    text = (shipped("configs") / f"{stage}.yaml").read_text()
+    first, second, *_ = text.splitlines()
+    assert first.startswith(f"# bgrl {stage}")
+    assert second.startswith(f"# bgrl {stage} ")
+    assert first != second
+    launch = compose(stage, REQUIRED.get(stage, []))
+    assert isinstance(launch.config, CONFIGS[stage])
+
+    def leaves(config, prefix=""):
+        for key, value in config.items():
+            if isinstance(value, dict):
+                yield from leaves(value, f"{prefix}{key}.")
+            else:
+                yield prefix + key
+
+    assert set(leaves(launch.resolved)) <= set(yaml_comments(text))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_launch_lines_of_every_config_compose(stage):
+    files = [shipped("configs") / f"{stage}.yaml"]
+    for group, choices in groups(stage).items():
+        files += [shipped("configs") / group / f"{choice}.yaml" for choice in choices]
+    for file in files:
+        lines = [line for line in file.read_text().splitlines() if line.startswith("# bgrl ")]
+        assert len(lines) >= 2, file
+        for line in lines:
+            _, _, named, *overrides = line.split()
+            assert named == stage
+            if named == "describe":
+                overrides = [f"path={o.removeprefix('path=')}" for o in overrides]
+            compose(stage, overrides)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_help_shows_every_option_with_its_comment(run, stage):
+    status, out, _ = run(stage, "--help")
+    assert status == 0
+    assert out.startswith(f"bgrl {stage}: {STAGES[stage]}\n")
+    comments = yaml_comments((shipped("configs") / f"{stage}.yaml").read_text())
+    for key, comment in comments.items():
+        name = key.split(".")[-1]
+        assert re.search(rf"^ +{name}: .*# {re.escape(comment)}$", out, re.MULTILINE)
+
+
+def test_help_shows_the_values_of_a_preset(run):
+    _, plain, _ = run("loop", "--help")
+    _, preset, _ = run("loop", "level=quickstart", "--help")
+    assert re.search(r"^  name: \?\?\? ", plain, re.MULTILINE)
+    assert re.search(r"^  name: quickstart ", preset, re.MULTILINE)
+    assert "Presets: level=quickstart" in plain
+
+
+def test_any_file_name_can_be_described(run, tmp_path):
+    name = "it's (1), a=b{}.txt"
+    (tmp_path / name).write_text("hello")
+    status, _, err = run("describe", name)
+    assert status == 2
+    assert name in err
+
+
+def test_paths_are_absolute(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    assert str(compose("describe", ["path=a/b"]).config.path) == f"{tmp_path}/a/b"
+    assert str(compose("describe", ["path='~/b'"]).config.path) == "/home/me/b"
