@@ -114,6 +114,27 @@ def remove_temporaries(folder: str | os.PathLike) -> list[Path]:
     return leftovers
 
 
+@contextmanager
+def exclusive(folder: str | os.PathLike) -> Iterator[None]:
+    """Keep other processes that ask the same out of `folder` (made if absent) while the body runs.
+
+    The lock goes with the process, however it ends. Raises BgrlError when another process holds it.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "wb") as file:
+        try:
+            # Where there is no fcntl (Windows) nothing is locked.
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            pass
+        except BlockingIOError as error:
+            raise BgrlError(f"{folder} is in use by another process") from error
+        yield
+
+
 def sha256_file(path: str | os.PathLike) -> str:
     """The SHA-256 of a file's bytes as 64 hex digits. Raises BgrlError if it can't be read."""
     try:

@@ -2,6 +2,8 @@
 
 import io
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +14,7 @@ from bgrl.files import (
     atomic_file,
     atomic_write_bytes,
     atomic_write_json,
+    exclusive,
     read_json,
     remove_temporaries,
     sha256_file,
@@ -61,6 +64,22 @@ def test_leftovers_of_a_killed_writer_are_removed(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     assert len(remove_temporaries(tmp_path)) == 2
     assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_folder_in_use_is_refused_until_its_user_dies(tmp_path):
+    code = (
+        "import sys, time; from bgrl.files import exclusive\n"
+        "with exclusive(sys.argv[1]): print('in', flush=True); time.sleep(60)"
+    )
+    user = subprocess.Popen([sys.executable, "-c", code, tmp_path / "d"], stdout=subprocess.PIPE)
+    assert user.stdout is not None
+    with user:
+        user.stdout.readline()
+        with pytest.raises(BgrlError, match=r"d is in use"), exclusive(tmp_path / "d"):
+            pass
+        user.kill()
+    with exclusive(tmp_path / "d"):
+        pass
 
 
 def test_sha256(tmp_path):

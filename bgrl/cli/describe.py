@@ -1,3 +1,175 @@
-"""`bgrl describe FILE`."""
-def run(config, launch):
-    print(config)
+"""`bgrl describe FILE`: what a shard, generation, checkpoint, export, match or run is, on one screen."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bgrl.cli.compose import Launch, to_yaml
+from bgrl.cli.config import DescribeConfig
+from bgrl.cli.record import RUN_FORMAT
+from bgrl.errors import BgrlError
+from bgrl.files import read_json
+
+Facts = dict[str, Any]
+
+
+def run(config: DescribeConfig, launch: Launch) -> None:
+    """Print what the file or folder is. Raises BgrlError when it is nothing that bgrl makes."""
+    print(describe(config.path))
+
+
+def describe(path: Path) -> str:
+    """One screen of text about `path`.
+
+    Raises BgrlError when there is no such file or it is nothing that bgrl makes, and CorruptFile or
+    SchemaMismatch when it is, but damaged or of another version.
+    """
+    if not path.exists():
+        raise BgrlError(f"{path}: no such file or folder")
+    for recognize, tell in KINDS:
+        if recognize(path):
+            kind, facts = tell(path)
+            return _screen(f"{path}: {kind}", facts)
+    raise BgrlError(f"{path}: not a shard, generation, checkpoint, export, match or run of bgrl")
+
+
+def _shard(path: Path) -> tuple[str, Facts]:
+    from bgrl.data import open_shard
+
+    shard = open_shard(path)
+    return "a shard of positions", {
+        "positions": shard.rows,
+        "games": shard.games,
+        "truncated games": f"{shard.truncated_games:,}, which have no label and so no positions",
+        **_origin(shard.meta),
+        "row groups": shard.footer.num_row_groups,
+        "size": _size(path.stat().st_size, shard.rows),
+        "columns": ", ".join(
+            f"{field.name} {field.type}" for field in shard.footer.schema.to_arrow_schema()
+        ),
+    }
+
+
+def _generation(path: Path) -> tuple[str, Facts]:
+    from bgrl.data import open_generation
+
+    generation = open_generation(path)
+    size = sum(shard.path.stat().st_size for shard in generation.shards)
+    facts: Facts = {
+        "shards": f"{len(generation.shards)}, whole, with the hashes of manifest.json",
+        "positions": generation.rows,
+        "games": generation.games,
+        "truncated games": generation.truncated_games,
+    }
+    if generation.shards:
+        facts |= _origin(generation.shards[0].meta)
+        facts["size"] = _size(size, generation.rows)
+    for skipped in generation.skipped:
+        facts[f"left out {skipped.path.name}"] = skipped.reason
+    return "a generation of self-play data", facts
+
+
+def _origin(meta: Any) -> Facts:
+    return {
+        "variant": meta.variant,
+        "played by net": meta.net,
+        "generation": meta.generation,
+        "run seed": meta.seed,
+        "λ of the returns": meta.trace,
+        "written": meta.created,
+    }
+
+
+def _checkpoint(path: Path) -> tuple[str, Facts]:
+    from bgrl.nets import load_net
+
+    folder = path if path.is_dir() else path.parent
+    net = load_net(folder)
+    record = read_json(folder / "net.json")
+    return "a checkpoint", {
+        "net": net.hash,
+        "variant": net.variant.name,
+        "encoder": f"{net.encoder.name} version {net.encoder.version} ({net.encoder.hash})",
+        "layers": " → ".join(map(str, (net.encoder.n_inputs, *net.hidden, 5))),
+        "parameters": net.n_parameters,
+        **record.get("made", {}),
+    }
+
+
+def _match(path: Path) -> tuple[str, Facts]:
+    folder = path if path.is_dir() else path.parent
+    identity = read_json(folder / "match.json")
+    pairs = folder / "pairs.jsonl"
+    lines = pairs.read_text().splitlines() if pairs.exists() else []
+    return "a match", {**identity, "pairs played": sum('"outcomes"' in line for line in lines)}
+
+
+def _run(path: Path) -> tuple[str, Facts]:
+    folder = path if path.is_dir() else path.parent
+    record = read_json(folder / "run.json")
+    launches = record["launches"]
+    git = launches[-1]["git"]
+    commit = git["commit"][:12] + (" with changes" if git["diff"] else "") if git else "not known"
+    facts: Facts = {
+        "seed": record["seed"],
+        "started": launches[0]["started"],
+        "launches": f"{len(launches)}, the last {launches[-1]['started']}",
+        "overrides": " ".join(launches[-1]["overrides"]) or "none",
+        "commit": commit,
+        "read": ", ".join(f"{k} ({v[:12]})" for k, v in record["read"].items()) or "nothing",
+    }
+    state = folder / "state.json"
+    if state.exists():
+        facts |= {k: v for k, v in read_json(state).items() if k not in ("format", "version")}
+    facts["config"] = "\n" + to_yaml(record["config"]).rstrip()
+    return f"a run of bgrl {record['stage']}", facts
+
+
+def _onnx(path: Path) -> tuple[str, Facts]:
+    from bgrl.export import describe_onnx
+
+    return "an export", describe_onnx(path)
+
+
+def _has(name: str) -> Callable[[Path], bool]:
+    """Recognizes a folder that holds the file `name`, and that file itself."""
+    return lambda path: path.name == name or (path / name).is_file()
+
+
+def _is_run(path: Path) -> bool:
+    return _has("run.json")(path) and _format(path, "run.json") == RUN_FORMAT
+
+
+def _format(path: Path, name: str) -> Any:
+    record = read_json(path if path.name == name else path / name)
+    return record.get("format") if isinstance(record, dict) else None
+
+
+KINDS: tuple[tuple[Callable[[Path], bool], Callable[[Path], tuple[str, Facts]]], ...] = (
+    (lambda path: path.suffix == ".parquet" and path.is_file(), _shard),
+    (lambda path: path.suffix == ".onnx" and path.is_file(), _onnx),
+    (_is_run, _run),
+    (_has("net.json"), _checkpoint),
+    (lambda path: path.name == "net.safetensors", _checkpoint),
+    (_has("match.json"), _match),
+    (lambda path: (path / "manifest.json").is_file(), _generation),
+)
+
+
+def _size(size: int, rows: int) -> str:
+    each = f", {size / rows:.1f} bytes a position" if rows else ""
+    return f"{size:,} bytes{each}"
+
+
+def _screen(title: str, facts: Facts) -> str:
+    width = max(map(len, facts))
+    lines = [title, ""]
+    for name, value in facts.items():
+        if isinstance(value, dict | list):
+            value = json.dumps(value, ensure_ascii=False)
+        text = f"{value:,}" if isinstance(value, int) and name != "run seed" else str(value)
+        first, *rest = text.split("\n")
+        lines.append(f"  {name:<{width}}  {first}".rstrip())
+        lines += [f"    {line}" for line in rest]
+    return "\n".join(lines)
