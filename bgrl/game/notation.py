@@ -106,15 +106,16 @@ def format_moves(moves: Sequence[Move], dice: Dice, won: bool = False) -> str:
     play has ``won``.
     """
     hits = {move.target for move in moves if move.hit}
-    paths: list[list[int]] = []
+    paths: list[tuple[int, ...]] = []
     for source, target, _ in sorted(moves, key=lambda move: (-move.source, -move.target)):
-        path = next((path for path in paths if path[-1] == source), None)
-        if path is None:
-            paths.append([source, target])
+        for i, path in enumerate(paths):
+            if path[-1] == source:
+                paths[i] = (*path, target)
+                break
         else:
-            path.append(target)
+            paths.append((source, target))
     words = []
-    for path in dict.fromkeys(map(tuple, paths)):
+    for path in dict.fromkeys(paths):
         looks_single = path[-1] == OFF and path[0] <= max(dice) and not won
         text = slot_name(path[0])
         for point in path[1:]:
@@ -123,7 +124,7 @@ def format_moves(moves: Sequence[Move], dice: Dice, won: bool = False) -> str:
                 text += f"/{point}*"
             elif point == path[-1] or looks_single:
                 text += f"/{slot_name(point)}"
-        count = paths.count(list(path))
+        count = paths.count(path)
         words.append(f"{text}({count})" if count > 1 else text)
     return " ".join(words)
 
