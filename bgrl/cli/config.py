@@ -115,6 +115,17 @@ class DescribeConfig:
     path: Path = MISSING
 
 
+@dataclass
+class VerifyConfig:
+    what: str = MISSING
+    positions: int = MISSING
+    players: list[str] = MISSING
+    variant: str = MISSING
+    engines: list[str] | None = MISSING
+    seed: int = MISSING
+    workers: int | None = MISSING
+
+
 CONFIGS = {
     "loop": LoopConfig,
     "selfplay": SelfplayConfig,
@@ -123,4 +134,5 @@ CONFIGS = {
     "export": ExportConfig,
     "report": ReportConfig,
     "describe": DescribeConfig,
+    "verify": VerifyConfig,
 }

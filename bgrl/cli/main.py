@@ -16,12 +16,12 @@ STAGES = {
     "export": "write a net as ONNX and prove that it gives the same answers",
     "report": "show a run's learning curve and positions as one HTML file",
     "describe": "say what a file or folder is",
-    "verify": "compare the rules with other engines' on many positions",
+    "verify": "compare our rules with other engines' on many positions",
     "bench": "measure how fast self-play and evaluation are here",
 }
 
-# Stages that take one bare argument: the key that it sets.
-POSITIONAL = {"describe": "path"}
+# Stages whose first argument may be bare: the key that it sets.
+POSITIONAL = {"describe": "path", "verify": "what"}
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -69,9 +69,11 @@ def dispatch(arguments: list[str]) -> None:
     from bgrl.cli import compose
 
     if stage in POSITIONAL:
-        if len(overrides) > 1:
-            raise BgrlError(f"{stage}: takes one {POSITIONAL[stage]}, not {len(overrides)}")
-        overrides = [compose.positional(POSITIONAL[stage], argument) for argument in overrides]
+        key = POSITIONAL[stage]
+        bare = 1 + sum("=" not in argument for argument in overrides[1:])
+        if bare > 1:
+            raise BgrlError(f"{stage}: takes one {key}, not {bare}")
+        overrides[:1] = [compose.positional(key, argument) for argument in overrides[:1]]
     if "-h" in flags or "--help" in flags:
         print(compose.stage_help(stage, STAGES[stage], overrides))
         return
