@@ -48,9 +48,10 @@ def compose(stage: str, overrides: list[str]) -> Launch:
     return Launch(stage, tuple(overrides), typed, _plain(typed))
 
 
-def positional(key: str, argument: str) -> str:
+def positional(stage: str, key: str, argument: str) -> str:
     """The override that sets `key` to a bare argument, which may hold any character."""
-    if argument.startswith(f"{key}="):
+    name, equals, _ = argument.partition("=")
+    if equals and name in CONFIGS[stage].__dataclass_fields__:
         return argument
     escaped = argument.replace("\\", "\\\\").replace("'", "\\'")
     return f"{key}='{escaped}'"

@@ -73,7 +73,7 @@ def dispatch(arguments: list[str]) -> None:
         bare = 1 + sum("=" not in argument for argument in overrides[1:])
         if bare > 1:
             raise BgrlError(f"{stage}: takes one {key}, not {bare}")
-        overrides[:1] = [compose.positional(key, argument) for argument in overrides[:1]]
+        overrides[:1] = [compose.positional(stage, key, argument) for argument in overrides[:1]]
     if "-h" in flags or "--help" in flags:
         print(compose.stage_help(stage, STAGES[stage], overrides))
         return

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from bgrl.cli.compose import compose, groups, yaml_comments
+from bgrl.cli.compose import compose, groups, positional, yaml_comments
 from bgrl.cli.config import CONFIGS
-from bgrl.cli.main import STAGES, main
+from bgrl.cli.main import POSITIONAL, STAGES, main
 from bgrl.errors import BgrlError
 from bgrl.files import shipped
 
@@ -155,8 +155,8 @@ def test_the_launch_lines_of_every_config_compose(stage):
         for line in lines:
             _, _, named, *overrides = line.split()
             assert named == stage
-            if named == "describe":
-                overrides = [f"path={o.removeprefix('path=')}" for o in overrides]
+            if named in POSITIONAL:
+                overrides[0] = positional(named, POSITIONAL[named], overrides[0])
             compose(stage, overrides)
 
 
