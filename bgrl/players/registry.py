@@ -1,0 +1,54 @@
+"""Players by name."""
+
+import re
+from pathlib import Path
+
+from bgrl.errors import BgrlError
+from bgrl.files import shipped
+from bgrl.game import BACKGAMMON, Variant
+from bgrl.players.player import Player
+
+GNUBG = re.compile(r"gnubg_([0-3])ply")
+SAGE = re.compile(r"sage_([0-2])ply")
+
+
+def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
+    """The player that `spec` names.
+
+    "random"; "pubeval"; "gnubg_0ply" to "gnubg_3ply" (GNU Backgammon, the extra `gnubg`);
+    "sage_0ply" to "sage_2ply" (Sage, the extra `engines`); a level, whose net lies in
+    checkpoints/; or the folder of a checkpoint. Plies count as GNU Backgammon counts them.
+
+    Raises BgrlError, naming what there is, for anything else; MissingExtra with the line that
+    installs a missing package; CorruptFile and EncoderMismatch for a net that can't be loaded.
+    """
+    text = str(spec)
+    if text == "random":
+        from bgrl.players.random import RandomPlayer
+
+        return RandomPlayer(variant)
+    if text == "pubeval":
+        from bgrl.players.pubeval import PubevalPlayer
+
+        return PubevalPlayer(variant)
+    if match := GNUBG.fullmatch(text):
+        from bgrl.players.gnubg import GnubgPlayer
+
+        return GnubgPlayer(int(match[1]), variant)
+    if match := SAGE.fullmatch(text):
+        from bgrl.players.sage import SagePlayer
+
+        return SagePlayer(int(match[1]), variant)
+    levels = shipped("checkpoints")
+    for folder in (Path(text), levels / text):
+        if (folder / "net.json").is_file():
+            from bgrl.players.net import NetPlayer
+
+            return NetPlayer.load(folder, variant)
+    raise BgrlError(f"unknown player {text!r}: {_known(levels)}, or a checkpoint folder")
+
+
+def _known(levels: Path) -> str:
+    names = ["random", "pubeval", "gnubg_0ply to gnubg_3ply", "sage_0ply to sage_2ply"]
+    names += sorted(file.parent.name for file in levels.glob("*/net.json"))
+    return "known are " + ", ".join(names)
