@@ -1,0 +1,25 @@
+"""Positions and match states as text and pictures: gnubg IDs, XGID, terminal boards, SVG."""
+
+from bgrl.formats.gnubg_id import (
+    format_gnubg_id,
+    format_match_id,
+    parse_gnubg_id,
+    parse_match_id,
+)
+from bgrl.formats.match_state import MatchState
+from bgrl.formats.svg import svg_board
+from bgrl.formats.xgid import format_xgid, parse_xgid, split_xgid
+from bgrl.game.text import text_board
+
+__all__ = [
+    "MatchState",
+    "format_gnubg_id",
+    "format_match_id",
+    "format_xgid",
+    "parse_gnubg_id",
+    "parse_match_id",
+    "parse_xgid",
+    "split_xgid",
+    "svg_board",
+    "text_board",
+]
