@@ -66,7 +66,7 @@ class ShardMeta:
     """Where the positions of one shard come from.
 
     net: hash of the net that played; generation: its number; variant: name of the game played;
-    seed: the run's seed, which with a game number determines the dice; trace: λ of the λ-returns;
+    seed: the run's seed, which with a game number determines the dice; lam: λ of the λ-returns;
     created: ISO 8601 time, UTC.
     """
 
@@ -74,7 +74,7 @@ class ShardMeta:
     generation: int
     variant: str
     seed: int
-    trace: float
+    lam: float
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
 

@@ -1,0 +1,7 @@
+"""The trainer: from positions with targets to a net."""
+
+from bgrl.train.metrics import MetricLog, read_metrics
+from bgrl.train.schedule import Schedule
+from bgrl.train.trainer import Trainer, checkpoints
+
+__all__ = ["MetricLog", "Schedule", "Trainer", "checkpoints", "read_metrics"]
