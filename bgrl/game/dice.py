@@ -60,3 +60,28 @@ def opening_roll(state):
 ROLLS = np.array(
     [(a, b, 1 if a == b else 2) for a in range(1, 7) for b in range(1, a + 1)], dtype=np.int64
 )
+
+
+class Dice:
+    """The dice of one game, for use from Python: the same rolls as the kernels'."""
+
+    def __init__(self, seed: int, game: int, purpose: int = 0):
+        self._state = np.uint64(game_stream(seed, game, purpose))
+
+    def _take(self, result: tuple[int, int, int]) -> tuple[int, int]:
+        self._state = np.uint64(result[0])
+        return result[1], result[2]
+
+    def opening_roll(self) -> tuple[int, int]:
+        """(seat 0's die, seat 1's die), never equal."""
+        return self._take(opening_roll(self._state))
+
+    def roll(self) -> tuple[int, int]:
+        """(die 1, die 2)."""
+        return self._take(next_roll(self._state))
+
+    def below(self, n: int) -> int:
+        """An integer of 0 to n - 1."""
+        state, value = next_below(self._state, n)
+        self._state = np.uint64(state)
+        return value

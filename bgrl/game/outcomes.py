@@ -7,7 +7,7 @@ backgammon; for the player on roll before the dice are thrown.
 import numpy as np
 from numba import njit
 
-from bgrl.game.board import BAR, HOME, OFF, POINTS, is_race
+from bgrl.game.board import BAR, HOME, OFF, POINTS
 
 OUTPUTS = ("win", "win_gammon", "win_backgammon", "lose_gammon", "lose_backgammon")
 
@@ -30,12 +30,12 @@ def flip(p: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, inline="always")
-def equity1(p, points):
-    """Cubeless equity of one ``p`` (float[5]); ``points`` as for :func:`equity`."""
+def equity1(p, at, points):
+    """Cubeless equity of ``p[at : at + 5]``; ``points`` as for :func:`equity`."""
     return (
-        points[0] * (2 * p[0] - 1)
-        + (points[1] - points[0]) * (p[1] - p[3])
-        + (points[2] - points[1]) * (p[2] - p[4])
+        points[0] * (2 * p[at] - 1)
+        + (points[1] - points[0]) * (p[at + 1] - p[at + 3])
+        + (points[2] - points[1]) * (p[at + 2] - p[at + 4])
     )
 
 
@@ -52,48 +52,59 @@ def equity(p: np.ndarray, points: tuple[int, int, int] = (1, 2, 3)) -> np.ndarra
     )
 
 
+@njit(cache=True, inline="always")
+def possible(board):
+    """What can still happen from ``board`` (int8[2, 26]), as bits for :func:`clamp_to`.
+
+    Bit k - 1 stands for output k (1 win gammon .. 4 lose backgammon). There is no gammon against
+    a side that has borne off, and in a race no backgammon against a side that has left the
+    other's home.
+    """
+    rearmost0 = BAR
+    while rearmost0 > 0 and board[0, rearmost0] == 0:
+        rearmost0 -= 1
+    rearmost1 = BAR
+    while rearmost1 > 0 and board[1, rearmost1] == 0:
+        rearmost1 -= 1
+    contact = rearmost0 + rearmost1 >= BAR
+    bits = 0
+    if board[1, OFF] == 0:
+        bits |= 1
+        if contact or rearmost1 > POINTS - HOME:
+            bits |= 2
+    if board[0, OFF] == 0:
+        bits |= 4
+        if contact or rearmost0 > POINTS - HOME:
+            bits |= 8
+    return bits
+
+
+@njit(cache=True, inline="always")
+def clamp_to(p, at, bits):
+    """Make ``p[at : at + 5]`` nested and free of what ``bits`` (:func:`possible`) excludes.
+
+    Nested: 0 <= backgammon <= gammon <= win, on both sides.
+    """
+    zero = np.float32(0.0)
+    win = min(max(p[at], zero), np.float32(1.0))
+    p[at] = win
+    p[at + 1] = min(max(p[at + 1], zero), win) if bits & 1 else zero
+    p[at + 2] = min(max(p[at + 2], zero), p[at + 1]) if bits & 2 else zero
+    p[at + 3] = min(max(p[at + 3], zero), np.float32(1.0) - win) if bits & 4 else zero
+    p[at + 4] = min(max(p[at + 4], zero), p[at + 3]) if bits & 8 else zero
+
+
 @njit(cache=True)
 def clamp(p, board):
-    """Make ``p`` (float[5], changed in place) possible for ``board`` (int8[2, 26]).
-
-    Probabilities are nested (0 <= backgammon <= gammon <= win), there is no gammon against a side
-    that has borne off, and in a race no backgammon against a side that has left the other's home.
-    """
-    one = np.float32(1.0)
-    zero = np.float32(0.0)
-    win = min(max(p[0], zero), one)
-    p[0] = win
-    p[1] = min(max(p[1], zero), win)
-    p[2] = min(max(p[2], zero), p[1])
-    p[3] = min(max(p[3], zero), one - win)
-    p[4] = min(max(p[4], zero), p[3])
-    if board[1, OFF] > 0:
-        p[1] = zero
-        p[2] = zero
-    if board[0, OFF] > 0:
-        p[3] = zero
-        p[4] = zero
-    if p[2] > zero or p[4] > zero:
-        if is_race(board):
-            if not _in_enemy_home(board, 1):
-                p[2] = zero
-            if not _in_enemy_home(board, 0):
-                p[4] = zero
+    """Make ``p`` (float32[5], changed in place) possible for ``board`` (int8[2, 26])."""
+    clamp_to(p, 0, possible(board))
 
 
-@njit(cache=True)
-def _in_enemy_home(board, side):
-    for slot in range(POINTS - HOME + 1, BAR + 1):
-        if board[side, slot] > 0:
-            return True
-    return False
-
-
-@njit(cache=True)
-def loss_into(level, out):
-    """Write the certain loss of ``level`` (1 single, 2 gammon, 3 backgammon) into ``out``."""
-    out[0] = 0.0
-    out[1] = 0.0
-    out[2] = 0.0
-    out[3] = 1.0 if level >= 2 else 0.0
-    out[4] = 1.0 if level >= 3 else 0.0
+@njit(cache=True, inline="always")
+def loss_into(level, p, at):
+    """Write the certain loss of ``level`` (1 single, 2 gammon, 3 backgammon) into ``p[at:]``."""
+    p[at] = 0.0
+    p[at + 1] = 0.0
+    p[at + 2] = 0.0
+    p[at + 3] = 1.0 if level >= 2 else 0.0
+    p[at + 4] = 1.0 if level >= 3 else 0.0

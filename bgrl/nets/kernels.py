@@ -1,0 +1,301 @@
+"""The numba twin: a net's evaluation and greedy play over raw boards, for any depth and encoder.
+
+A net is a tuple of flat float32 arrays (:class:`NetArrays`). Its first layer is a table with a row
+for each checker that can stand somewhere: (side, slot, how many are there already). A board's
+hidden sums are the bias and a row for each checker, and a move exchanges one row. Later layers run over a chunk of candidates at a time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from bgrl.game.board import BAR, OFF, SLOTS, loss_level
+from bgrl.game.outcomes import clamp_to, equity1, loss_into, possible
+from bgrl.game.plays import MAX_MOVES, generate_plays, new_play_buffer
+from bgrl.nets.simd import (
+    LANES,
+    TILE_ROWS,
+    add_row,
+    move_row,
+    relu_copy,
+    sigmoid_vector,
+    tile_1,
+    tile_2,
+)
+
+CHUNK = 64  # candidates that go through the later layers together; whole tiles
+
+
+class NetArrays(NamedTuple):
+    """What the kernels need of a net; all read-only and shareable between processes.
+
+    ``rows`` is float32[52 * checkers * widths[0]], the first layer's table; ``bias`` float32
+    [widths[0]], the hidden sums of an empty board; ``weights`` the later layers one after another, each its bias [out] then
+    its matrix [in, out], flat; ``widths`` int64, every layer's width rounded up to whole vectors
+    (the padding computes zeros); ``points`` int64[3], what a win, gammon and backgammon count.
+    """
+
+    rows: np.ndarray
+    bias: np.ndarray
+    weights: np.ndarray
+    widths: np.ndarray
+    checkers: int
+    points: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Working memory of one thread for one net shape."""
+
+    plays: np.ndarray  # int8[MAX_PLAYS, 8]
+    sums: np.ndarray  # float32[MAX_MOVES + 1, widths[0]], flat: hidden sums after 0..4 moves
+    layer_in: np.ndarray  # float32[CHUNK, widest], flat
+    layer_out: np.ndarray  # float32[CHUNK, widest], flat
+    limits: np.ndarray  # int64[CHUNK]: loss level * 16 + what is possible, of each candidate
+    outputs: np.ndarray  # float32[5]
+    best_board: np.ndarray  # int8[2, 26]
+    best_value: np.ndarray  # float32[1]
+    no_probabilities: np.ndarray  # float32[0, 5]
+
+
+def new_scratch(net: NetArrays) -> Scratch:
+    """Working memory for ``net``."""
+    widest = int(net.widths.max())
+    return Scratch(
+        new_play_buffer(),
+        np.zeros((MAX_MOVES + 1) * int(net.widths[0]), np.float32),
+        np.zeros(CHUNK * widest, np.float32),
+        np.zeros(CHUNK * widest, np.float32),
+        np.zeros(CHUNK, np.int64),
+        np.zeros(5, np.float32),
+        np.zeros((2, SLOTS), np.int8),
+        np.zeros(1, np.float32),
+        np.zeros((0, 5), np.float32),
+    )
+
+
+@njit(cache=True)
+def _first_sums(net, board, sums):
+    """The hidden sums of ``board`` into ``sums[:width]``."""
+    width = net.widths[0]
+    for h in range(width):
+        sums[h] = net.bias[h]
+    for side in range(2):
+        for slot in range(SLOTS):
+            row = (side * SLOTS + slot) * net.checkers
+            for k in range(board[side, slot]):
+                add_row(sums, net.rows, (row + k) * width, width)
+
+
+@njit(cache=True)
+def _dense(out, x, weights, bias_at, n_in, n_out, n, relu):
+    """One dense layer of ``n`` rows, by register tiles; writes up to a whole tile of rows."""
+    w_at = bias_at + n_out
+    for row in range(0, n, TILE_ROWS):
+        x_at = row * n_in
+        column = 0
+        while column < n_out:
+            o = row * n_out + column
+            w = w_at + column
+            b = bias_at + column
+            if column + 2 * LANES <= n_out:
+                tile_2(out, o, n_out, x, x_at, n_in, weights, w, n_out, b, n_in, relu)
+                column += 2 * LANES
+            else:
+                tile_1(out, o, n_out, x, x_at, n_in, weights, w, n_out, b, n_in, relu)
+                column += LANES
+
+
+@njit(cache=True)
+def _later_layers(net, scratch, n):
+    """From the hidden activations in ``layer_in`` to probabilities; returns their array.
+
+    Row ``i`` of the result starts at ``i * LANES``.
+    """
+    x = scratch.layer_in
+    out = scratch.layer_out
+    at = 0
+    last = net.widths.shape[0] - 1
+    for layer in range(1, last + 1):
+        n_in = net.widths[layer - 1]
+        n_out = net.widths[layer]
+        _dense(out, x, net.weights, at, n_in, n_out, n, 1 if layer < last else 0)
+        at += n_out * (n_in + 1)
+        x, out = out, x
+    for i in range(n):
+        sigmoid_vector(x, i * LANES)
+    return x
+
+
+@njit(cache=True)
+def evaluate_board(net, scratch, board, out):
+    """The five probabilities of ``board`` (int8[2, 26]) into ``out`` (float32[5]), clamped.
+
+    A position whose player on roll has just lost gets that certain loss.
+    """
+    level = loss_level(board)
+    if level > 0:
+        loss_into(level, out, 0)
+        return
+    _first_sums(net, board, scratch.sums)
+    relu_copy(scratch.layer_in, 0, scratch.sums, 0, net.widths[0])
+    x = _later_layers(net, scratch, 1)
+    for k in range(5):
+        out[k] = x[k]
+    clamp_to(out, 0, possible(board))
+
+
+@njit(cache=True, nogil=True)
+def evaluate_boards(net, scratch, boards, out):
+    """:func:`evaluate_board` for each of ``boards`` (int8[N, 2, 26]) into ``out`` float32[N, 5]."""
+    for i in range(boards.shape[0]):
+        evaluate_board(net, scratch, boards[i], out[i])
+
+
+@njit(cache=True)
+def _play_sums(net, sums, work, frm, to, depth):
+    """Make one move of the side not on roll in ``work`` and extend the sums by it.
+
+    ``work`` is seen by the opponent, who will be on roll, so the mover is side 1. Returns whether
+    a blot was hit.
+    """
+    width = net.widths[0]
+    checkers = net.checkers
+    at = (depth + 1) * width
+    row_from = ((SLOTS + frm) * checkers + work[1, frm] - 1) * width
+    row_to = ((SLOTS + to) * checkers + work[1, to]) * width
+    move_row(sums, at, sums, depth * width, net.rows, row_to, row_from, width)
+    work[1, frm] -= 1
+    work[1, to] += 1
+    if to > OFF and work[0, 25 - to] == 1:
+        row_blot = (25 - to) * checkers * width
+        row_bar = (BAR * checkers + work[0, BAR]) * width
+        move_row(sums, at, sums, at, net.rows, row_bar, row_blot, width)
+        work[0, 25 - to] = 0
+        work[0, BAR] += 1
+        return True
+    return False
+
+
+@njit(cache=True)
+def _take_back(work, frm, to, hit):
+    work[1, to] -= 1
+    work[1, frm] += 1
+    if hit:
+        work[0, BAR] -= 1
+        work[0, 25 - to] = 1
+
+
+@njit(cache=True, nogil=True)
+def evaluate_plays(net, scratch, board, die1, die2, values, probabilities):
+    """Value every play of a roll; returns their number, 0 for a dance.
+
+    ``scratch.plays`` then holds the plays; ``values`` (float32[>= n]) gets each play's equity for
+    the mover, and ``probabilities`` (float32[>= n, 5], or float32[0, 5] for none) the five for the
+    OPPONENT, who is on roll afterwards. If ``values`` is too short (float32[1]), only the best
+    play's value is kept, in ``values[0]``. In every case ``scratch.best_board`` gets the position
+    after the first play of greatest equity (or the dance) and ``scratch.outputs`` its five
+    probabilities for the opponent.
+    """
+    n = generate_plays(board, die1, die2, scratch.plays)
+    work = scratch.best_board
+    for slot in range(SLOTS):
+        work[0, slot] = board[1, slot]
+        work[1, slot] = board[0, slot]
+    if n == 0:
+        evaluate_board(net, scratch, work, scratch.outputs)
+        return 0
+    width = net.widths[0]
+    _first_sums(net, work, scratch.sums)
+    plays = scratch.plays
+    keep_values = values.shape[0] >= n
+    keep_all = probabilities.shape[0] >= n
+    hits = 0
+    depth = 0
+    best = np.float32(-1e9)
+    best_index = 0
+    start = 0
+    while start < n:
+        stop = min(start + CHUNK, n)
+        for i in range(start, stop):
+            # Plays come grouped by their first moves: take back only what differs.
+            common = 0
+            if i > 0:
+                while (
+                    common < depth
+                    and plays[i, 2 * common] == plays[i - 1, 2 * common]
+                    and plays[i, 2 * common + 1] == plays[i - 1, 2 * common + 1]
+                ):
+                    common += 1
+            while depth > common:
+                depth -= 1
+                _take_back(
+                    work, plays[i - 1, 2 * depth], plays[i - 1, 2 * depth + 1], (hits >> depth) & 1
+                )
+            while depth < MAX_MOVES and plays[i, 2 * depth] >= 0:
+                hit = _play_sums(
+                    net, scratch.sums, work, plays[i, 2 * depth], plays[i, 2 * depth + 1], depth
+                )
+                hits = (hits & ~(1 << depth)) | (np.int64(hit) << depth)
+                depth += 1
+            relu_copy(scratch.layer_in, (i - start) * width, scratch.sums, depth * width, width)
+            scratch.limits[i - start] = loss_level(work) * 16 + possible(work)
+        x = _later_layers(net, scratch, stop - start)
+        for i in range(start, stop):
+            at = (i - start) * LANES
+            limits = scratch.limits[i - start]
+            if limits >= 16:
+                loss_into(limits // 16, x, at)
+            else:
+                clamp_to(x, at, limits)
+            value = np.float32(-equity1(x, at, net.points))
+            if keep_values:
+                values[i] = value
+            if keep_all:
+                for k in range(5):
+                    probabilities[i, k] = x[at + k]
+            if value > best:
+                best = value
+                best_index = i
+                for k in range(5):
+                    scratch.outputs[k] = x[at + k]
+        start = stop
+    while depth > 0:
+        depth -= 1
+        _take_back(
+            work, plays[n - 1, 2 * depth], plays[n - 1, 2 * depth + 1], (hits >> depth) & 1
+        )
+    _apply(work, plays[best_index])
+    if not keep_values:
+        values[0] = best
+    return n
+
+
+@njit(cache=True)
+def _apply(work, play):
+    """Make ``play`` for the side not on roll of ``work``."""
+    for i in range(0, 2 * MAX_MOVES, 2):
+        if play[i] < 0:
+            break
+        to = play[i + 1]
+        work[1, play[i]] -= 1
+        work[1, to] += 1
+        if to > OFF and work[0, 25 - to] == 1:
+            work[0, 25 - to] = 0
+            work[0, BAR] += 1
+
+
+@njit(cache=True, nogil=True)
+def best_play(net, scratch, board, die1, die2, out):
+    """Write the position after the play of greatest equity into ``out`` (int8[2, 26]).
+
+    ``scratch.outputs`` then holds its five probabilities for the opponent, who is on roll. Of
+    equal plays the first one generated wins. Returns the number of plays, 0 for a dance.
+    """
+    n = evaluate_plays(
+        net, scratch, board, die1, die2, scratch.best_value, scratch.no_probabilities
+    )
+    for slot in range(SLOTS):
+        out[0, slot] = scratch.best_board[0, slot]
+        out[1, slot] = scratch.best_board[1, slot]
+    return n

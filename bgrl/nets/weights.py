@@ -1,0 +1,184 @@
+"""A net's weights as numpy arrays, and on disk as a checkpoint folder.
+
+A checkpoint holds ``net.safetensors`` and ``net.json``, nothing that unpickles. Reading one needs
+no torch, so players and self-play workers start fast and stay small.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from bgrl.encoding import Encoder, get_encoder
+from bgrl.errors import BgrlError, CorruptFile, EncoderMismatch, SchemaMismatch
+from bgrl.files import atomic_dir, atomic_write_bytes, atomic_write_json, read_json
+from bgrl.game.variants import Variant, get_variant
+
+FORMAT = "bgrl.net"
+VERSION = 1
+WEIGHTS_FILE = "net.safetensors"
+DESCRIPTION_FILE = "net.json"
+OUTPUTS = 5
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A net as data: dense ``layers`` over ``encoder``'s inputs, ReLU between, sigmoids at the end.
+
+    Each layer is (weight float32[out, in], bias float32[out]); the last one has five outputs.
+    ``made`` says how the net came to be, as plain JSON values; it is no part of its identity.
+    """
+
+    encoder: Encoder
+    variant: Variant
+    layers: list[tuple[np.ndarray, np.ndarray]] = field(repr=False)
+    made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The hidden layers' widths, first to last."""
+        return tuple(len(bias) for _, bias in self.layers[:-1])
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights and biases."""
+        return sum(weight.size + bias.size for weight, bias in self.layers)
+
+    @property
+    def hash(self) -> str:
+        """12 hex digits of the SHA-256 of encoder, variant and weights: the net's name."""
+        digest = hashlib.sha256(f"{self.encoder.hash} {self.variant.name}".encode())
+        for layer in self.layers:
+            for array in layer:
+                digest.update(str(array.shape).encode())
+                digest.update(np.ascontiguousarray(array, "<f4").tobytes())
+        return digest.hexdigest()[:12]
+
+    def save(self, folder: str | os.PathLike) -> Path:
+        """Publish as the checkpoint ``folder``, replacing one that is there."""
+        with atomic_dir(folder) as beside:
+            self.write(beside)
+        return Path(folder)
+
+    def write(self, folder: Path) -> None:
+        """Write a checkpoint's two files into an existing ``folder``."""
+        tensors = {
+            _tensor_name(i, k): np.ascontiguousarray(array, np.float32)
+            for i, layer in enumerate(self.layers)
+            for k, array in enumerate(layer)
+        }
+        atomic_write_bytes(folder / WEIGHTS_FILE, save_tensors(tensors))
+        description = {
+            "format": FORMAT,
+            "version": VERSION,
+            "hash": self.hash,
+            "variant": self.variant.name,
+            "encoder": {
+                "name": self.encoder.name,
+                "version": self.encoder.version,
+                "hash": self.encoder.hash,
+            },
+            "hidden": list(self.hidden),
+            "parameters": self.n_parameters,
+            "made": self.made,
+        }
+        atomic_write_json(folder / DESCRIPTION_FILE, description)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike) -> "Weights":
+        """Read a checkpoint folder and check it against its recorded hash.
+
+        Raises as :func:`read_description` does; EncoderMismatch if this bgrl's encoder of that
+        name has another hash; CorruptFile if the weights are cut short, of other shapes, not
+        finite, or not those that the hash names.
+        """
+        folder = Path(folder)
+        description = read_description(folder)
+        encoder = get_encoder(description["encoder"]["name"])
+        if encoder.hash != description["encoder"]["hash"]:
+            raise EncoderMismatch(
+                f"{folder / DESCRIPTION_FILE}: the net was made with encoder {encoder.name} "
+                f"{description['encoder']['hash']}, but here {encoder.name} is {encoder.hash}"
+            )
+        widths = [encoder.n_inputs, *description["hidden"], OUTPUTS]
+        shapes: dict[str, tuple[int, ...]] = {}
+        for i, (n_in, n_out) in enumerate(zip(widths, widths[1:], strict=False)):
+            shapes[_tensor_name(i, 0)] = (n_out, n_in)
+            shapes[_tensor_name(i, 1)] = (n_out,)
+        tensors = _read_tensors(folder / WEIGHTS_FILE, shapes)
+        layers = [
+            (tensors[_tensor_name(i, 0)], tensors[_tensor_name(i, 1)])
+            for i in range(len(widths) - 1)
+        ]
+        made = description.get("made", {})
+        weights = cls(encoder, get_variant(description["variant"]), layers, made)
+        if weights.hash != description["hash"]:
+            raise CorruptFile(
+                f"{folder / WEIGHTS_FILE}: the weights' hash is {weights.hash}, "
+                f"but {DESCRIPTION_FILE} names {description['hash']}"
+            )
+        return weights
+
+
+def _tensor_name(layer: int, part: int) -> str:
+    return f"layers.{layer}.{('weight', 'bias')[part]}"
+
+
+def _read_tensors(path: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    try:
+        tensors = load_tensors(path.read_bytes())
+    except OSError as error:
+        raise CorruptFile(f"{path}: cannot be read: {error.strerror}") from error
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise CorruptFile(f"{path}: not a whole safetensors file: {error}") from error
+    if tensors.keys() != shapes.keys():
+        odd = ", ".join(sorted(tensors.keys() ^ shapes.keys()))
+        raise CorruptFile(f"{path}: tensors missing or not expected: {odd}")
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.float32 or tensor.shape != shapes[name]:
+            raise CorruptFile(
+                f"{path}: {name} is {tensor.dtype}{list(tensor.shape)}, "
+                f"not float32{list(shapes[name])}"
+            )
+        if not np.isfinite(tensor).all():
+            raise CorruptFile(f"{path}: {name} holds values that are not finite")
+    return tensors
+
+
+def read_description(folder: str | os.PathLike) -> dict[str, Any]:
+    """The checked content of a checkpoint's ``net.json``.
+
+    Raises BgrlError if there is no checkpoint, CorruptFile if it is not whole, SchemaMismatch if
+    it is of another kind or version.
+    """
+    path = Path(folder) / DESCRIPTION_FILE
+    if not path.is_file():
+        raise BgrlError(f"{folder} is not a checkpoint folder: it has no {DESCRIPTION_FILE}")
+    description = read_json(path)
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise SchemaMismatch(f"{path} does not describe a net: its format is not {FORMAT!r}")
+    if description.get("version") != VERSION:
+        raise SchemaMismatch(
+            f"{path} has version {description.get('version')!r}; this bgrl reads {VERSION}"
+        )
+    encoder = description.get("encoder")
+    hidden = description.get("hidden")
+    whole = (
+        isinstance(encoder, dict)
+        and isinstance(encoder.get("name"), str)
+        and isinstance(encoder.get("hash"), str)
+        and isinstance(hidden, list)
+        and hidden
+        and all(type(width) is int and width > 0 for width in hidden)
+        and isinstance(description.get("variant"), str)
+        and isinstance(description.get("hash"), str)
+    )
+    if not whole:
+        raise CorruptFile(f"{path}: encoder, hidden, variant or hash is missing or malformed")
+    return description

@@ -1,0 +1,173 @@
+"""Self-play in worker processes that write shards."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bgrl.data import (
+    Generation,
+    ShardMeta,
+    ShardWriter,
+    is_complete,
+    open_generation,
+    open_shard,
+    publish_generation,
+    shard_path,
+)
+from bgrl.errors import BgrlError
+from bgrl.files import remove_temporaries
+from bgrl.game.board import SLOTS
+from bgrl.nets import FastNet
+from bgrl.processes import Lost, Started, run_in_processes
+from bgrl.progress import progress
+from bgrl.selfplay.kernel import play_games
+
+GAMES_PER_SHARD = 4096
+# Far beyond real games, which take about 55 plies; an untrained net's can drag on.
+MAX_PLIES = 2000
+BUFFER_ROWS = 65_536
+# A shard takes seconds; a worker that is silent for so long is stuck.
+TIMEOUT_SECONDS = 1800.0
+TRIES = 3
+
+
+@dataclass(frozen=True)
+class ShardDone:
+    """A worker has published shard number ``task``."""
+
+    task: int
+    games: int
+
+
+@dataclass
+class SelfPlayJob:
+    """What a worker does: shard ``task`` holds the games of one fixed range of numbers."""
+
+    net: FastNet
+    folder: Path
+    meta: ShardMeta
+    first_game: int
+    games: int
+    games_per_shard: int
+    max_plies: int
+
+    def prepare(self) -> None:
+        """Make the buffers and have the kernels compiled."""
+        rows = BUFFER_ROWS + self.max_plies
+        self._buffers = (
+            np.empty((rows, 2, SLOTS), np.int8),
+            np.empty((rows, 5), np.float32),
+            np.empty(rows, np.int8),
+            np.empty(rows, np.int64),
+            np.empty(rows, np.int16),
+        )
+        self._game_buffers = (
+            np.empty((self.max_plies + 1, 2, SLOTS), np.int8),
+            np.empty((self.max_plies + 1, 5), np.float32),
+        )
+        self._start = self.net.variant.start_board()
+        self._play(self.first_game, self.first_game)
+
+    def _play(self, first: int, last: int) -> tuple[int, int, int]:
+        return play_games(
+            self.net.arrays,
+            self.net.scratch,
+            self._start,
+            self.meta.seed,
+            first,
+            last,
+            self.meta.lam,
+            self.max_plies,
+            self._buffers,
+            self._game_buffers,
+        )
+
+    def run(self, tasks: list[int]) -> Iterator[Started | ShardDone]:
+        """Play and publish the shards ``tasks``."""
+        for task in tasks:
+            yield Started(task, 0)
+            first = self.first_game + task * self.games_per_shard
+            last = min(first + self.games_per_shard, self.first_game + self.games)
+            game = first
+            with ShardWriter(shard_path(self.folder, task), self.meta) as writer:
+                while game < last:
+                    game, rows, given_up = self._play(game, last)
+                    writer.write(*(column[:rows] for column in self._buffers))
+                    writer.truncated_games += given_up
+            yield ShardDone(task, last - first)
+
+
+def generate(
+    net: FastNet,
+    folder: str | os.PathLike,
+    *,
+    seed: int,
+    games: int,
+    first_game: int = 0,
+    generation: int = 0,
+    lam: float = 0.7,
+    workers: int = 2,
+    games_per_shard: int = GAMES_PER_SHARD,
+    max_plies: int = MAX_PLIES,
+) -> Generation:
+    """Play games ``first_game .. first_game + games - 1`` of ``seed`` and publish the generation.
+
+    ``net`` plays both sides greedily; ``lam`` is the λ of the λ-returns. The positions are the
+    same whatever ``workers`` is; 0 plays in this process. What an interrupted call has published is
+    kept, and a worker that dies has its shard played again. Raises BgrlError if a shard fails
+    ``TRIES`` times.
+    """
+    folder = Path(folder)
+    if is_complete(folder):
+        return open_generation(folder)
+    if games < 1 or games_per_shard < 1 or max_plies < 1 or not 0 <= lam <= 1:
+        raise BgrlError(
+            f"self-play needs games, games_per_shard and max_plies of at least 1 and a lam of 0 "
+            f"to 1, not {games}, {games_per_shard}, {max_plies}, {lam}"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_temporaries(folder)
+    meta = ShardMeta(net.hash, generation, net.variant.name, seed, lam)
+    job = SelfPlayJob(net, folder, meta, first_game, games, games_per_shard, max_plies)
+    shards = range(-(-games // games_per_shard))
+    missing = [task for task in shards if not _published(shard_path(folder, task), meta)]
+    done = games - sum(min(games_per_shard, games - task * games_per_shard) for task in missing)
+    with progress(games, f"self-play {folder.name}", "games") as bar:
+        bar.advance(done)
+        for tries in range(TRIES):
+            lost = []
+            for result in _results(job, missing, workers):
+                if isinstance(result, Lost):
+                    bar.note(f"shard {result.task}: {result.reason}; it is played again")
+                    lost.append(result.task)
+                elif isinstance(result, ShardDone):
+                    bar.advance(result.games)
+            missing = lost
+            if not missing:
+                return publish_generation(folder)
+            if tries == TRIES - 1:
+                raise BgrlError(f"{folder}: shards {missing} failed {TRIES} times")
+    raise AssertionError("unreachable")
+
+
+def _results(job: SelfPlayJob, tasks: list[int], workers: int) -> Iterator[object]:
+    if workers == 0:
+        job.prepare()
+        yield from job.run(tasks)
+    elif tasks:
+        count = min(workers, len(tasks))
+        yield from run_in_processes(job, iter([task] for task in tasks), count, TIMEOUT_SECONDS)
+
+
+def _published(path: Path, meta: ShardMeta) -> bool:
+    """Whether ``path`` is a whole shard of this very generation; any other file is replaced."""
+    try:
+        found = open_shard(path).meta
+    except BgrlError:
+        return False
+    return (found.net, found.seed, found.lam, found.generation, found.variant) == (
+        meta.net, meta.seed, meta.lam, meta.generation, meta.variant,
+    )  # fmt: skip
