@@ -22,15 +22,24 @@ from bgrl.game.position import Position
 class _State:
     """Where a turn stands: the board, the dice left, the moves played, and what may come next."""
 
-    def __init__(self, board: np.ndarray, dice: tuple[int, ...], played: tuple[Move, ...]):
+    def __init__(
+        self,
+        board: np.ndarray,
+        dice: tuple[int, ...],
+        played: tuple[Move, ...],
+        finals: set[bytes],
+    ):
         self.board = board
         self.dice = dice
         self.played = played
-        self.options = _options(board, dice)
+        self.options = _options(board, dice, finals)
 
 
-def _options(board: np.ndarray, dice: tuple[int, ...]) -> dict[Move, int]:
-    """The moves that may be made next, each with its die."""
+def _options(board: np.ndarray, dice: tuple[int, ...], finals: set[bytes]) -> dict[Move, int]:
+    """The moves that may be made next, each with its die.
+
+    ``finals`` are the boards, the mover still in row 0, that the legal plays lead to.
+    """
     most = most_dice(board, dice)
     options: dict[Move, int] = {}
     # The higher die first: if only one die can be played, it must be. Where both dice bear the
@@ -39,6 +48,9 @@ def _options(board: np.ndarray, dice: tuple[int, ...]) -> dict[Move, int]:
         for source in sources(board, die):
             after = board.copy()
             move = play_move(after, source, die)
+            # Winning with a die left over is fine unless both dice, and a hit, could be played.
+            if is_won(after) and after.tobytes() not in finals:
+                continue
             if 1 + most_dice(after, without(dice, die)) == most:
                 options[move] = die
         if most == 1 and options:
@@ -58,7 +70,10 @@ class Turn:
         self._position = position
         self._dice = checked_dice(dice)
         left = () if position.is_over else dice_to_play(self._dice)
-        self._states = [_State(position.board.copy(), left, ())]
+        self._finals = {
+            play.position.swap().board.tobytes() for play in legal_plays(position, self._dice)
+        }
+        self._states = [_State(position.board.copy(), left, (), self._finals)]
 
     @property
     def position(self) -> Position:
@@ -96,7 +111,7 @@ class Turn:
                 after = state.board.copy()
                 play_move(after, source, die)
                 left = () if is_won(after) else without(state.dice, die)
-                self._states.append(_State(after, left, (*state.played, option)))
+                self._states.append(_State(after, left, (*state.played, option), self._finals))
                 return option
         name = f"{slot_name(source)}/{slot_name(target)}"
         dice_text = ", ".join(str(die) for die in state.dice) or "no die"
