@@ -105,7 +105,7 @@ class MetricLog:
 
 
 def read_metrics(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """The lines of a metrics file, by step; of lines with equal step and keys the last counts.
+    """The lines of a metrics file, by step; of lines with equal step, generation and keys the last counts.
 
     A line that is not JSON (the last words of a killed process) is named in a warning and left out.
     """
@@ -116,7 +116,7 @@ def read_metrics(path: str | os.PathLike) -> list[dict[str, Any]]:
                 continue
             try:
                 line = json.loads(text)
-                lines[(line["step"], tuple(sorted(line)))] = line
+                lines[(line["step"], line.get("generation"), tuple(sorted(line)))] = line
             except (ValueError, KeyError, TypeError):
                 log.warning("left out: %s line %d is not a line of metrics", path, number)
     return sorted(lines.values(), key=lambda line: line["step"])

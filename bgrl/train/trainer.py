@@ -363,7 +363,7 @@ class Trainer:
                         f"expected {list(parameter.shape)}"
                     )
         if state["stream"] != self.stream.identity:
-            log.warning("%s was written with other data; going on with the present data", path)
+            log.info("%s was written with other data; going on with the present data", path)
         self._set_weights([tensors[f"weight.{name}"] for name in self._names])
         if self._averages:
             self._averages = [tensors[f"average.{name}"].to(self._device) for name in self._names]
