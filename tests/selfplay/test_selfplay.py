@@ -1,0 +1,174 @@
+"""Self-play: the λ-returns, the games, and their independence from the workers."""
+
+import numpy as np
+import pytest
+from oracles.plain_rules import plain_plays, plain_result
+from oracles.positions import to_sides
+
+from bgrl.data import open_generation, read_positions
+from bgrl.encoding import get_encoder
+from bgrl.errors import BgrlError
+from bgrl.game import BACKGAMMON, HYPERGAMMON, NACKGAMMON
+from bgrl.game.dice import Dice
+from bgrl.nets import FastNet, Net
+from bgrl.selfplay import generate
+from bgrl.selfplay.kernel import returns_into
+
+
+def make(variant=BACKGAMMON, seed=1) -> FastNet:
+    return FastNet.from_net(Net(get_encoder("tesauro198"), (16,), variant).reset(seed))
+
+
+def rows(generation):
+    shards = [read_positions(shard) for shard in generation.shards]
+    columns = ("boards", "targets", "outcomes", "games", "plies")
+    return [np.concatenate([getattr(shard, name) for shard in shards]) for name in columns]
+
+
+def returns(wins, lam, level=1):
+    values = np.zeros((len(wins), 5), np.float32)
+    values[:, 0] = wins
+    targets = np.zeros((len(wins), 5), np.float32)
+    returns_into(values, level, np.float32(lam), targets, 0, len(wins))
+    return targets
+
+
+@pytest.mark.parametrize(
+    ("lam", "expected"), [(0.7, [0.802, 0.090, 1.0]), (0, [0.55, 0.30, 1.0]), (1, [1, 0, 1])]
+)
+def test_t01_t02_returns_across_the_changing_sides(lam, expected):
+    np.testing.assert_allclose(returns([0.60, 0.45, 0.70], lam)[:, 0], expected, atol=1e-6)
+
+
+def test_returns_of_a_gammon():
+    np.testing.assert_allclose(
+        returns([0.5, 0.5, 0.5], 1, level=2), [[1, 1, 0, 0, 0], [0, 0, 0, 1, 0], [1, 1, 0, 0, 0]]
+    )
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("selfplay") / "gen-0001"
+    return generate(make(), folder, seed=5, games=60, lam=0.7, workers=0, games_per_shard=25)
+
+
+def test_games_are_greedy_legal_and_dealt_from_seed_and_number(games):
+    """Replayed by the plain rules: every play is legal and, by the net, as good as any."""
+    net = make()
+    boards, _, outcomes, numbers, plies = rows(games)
+    for game in (0, 31, 59):
+        mine = np.flatnonzero(numbers == game)
+        assert plies[mine].tolist() == list(range(len(mine)))
+        dice = Dice(5, game)
+        roll = dice.opening_roll()
+        sides = to_sides(BACKGAMMON.start_board())
+        for k, row in enumerate(mine):
+            assert to_sides(boards[row]) == sides
+            finals = plain_plays(sides, *roll)[1] or {sides}
+            faced = [(theirs, own) for own, theirs in finals]
+            over = [plain_result(final) for final in finals]
+            if k == len(mine) - 1:
+                assert max(over) == outcomes[row] > 0
+                break
+            values = net.evaluate(np.array(faced, np.int8))
+            chosen = to_sides(boards[mine[k + 1]])
+            best = min(2 * p[0] - 1 + p[1] - p[3] + p[2] - p[4] for p in values)
+            p = values[faced.index(chosen)]
+            assert 2 * p[0] - 1 + p[1] - p[3] + p[2] - p[4] <= best + 1e-5
+            sides, roll = chosen, dice.roll()
+
+
+def test_outcomes_alternate_and_bound_the_targets(games):
+    _, targets, outcomes, numbers, plies = rows(games)
+    for game in range(60):
+        mine = outcomes[numbers == game].astype(int)
+        assert (mine[1:] == -mine[:-1]).all()
+        assert mine[-1] > 0
+    last = plies == np.array([plies[numbers == game].max() for game in numbers])
+    expected = np.stack([outcomes >= k for k in (1, 2, 3)] + [outcomes < -9] * 2, 1)
+    np.testing.assert_array_equal(targets[last], expected[last])
+
+
+def test_one_worker_and_two_play_the_same_games(games, tmp_path):
+    def columns(folder, workers):
+        return rows(
+            generate(
+                make(), folder, seed=5, games=60, lam=0.7, workers=workers, games_per_shard=25
+            )
+        )
+
+    for a, b, c in zip(
+        rows(games), columns(tmp_path / "1", 1), columns(tmp_path / "2", 2), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+
+
+def test_numbers_continue_where_the_last_generation_ended(games, tmp_path):
+    later = generate(make(), tmp_path / "g", seed=5, games=20, first_game=40, workers=0)
+    boards, _, _, numbers, _ = rows(games)
+    boards2, _, _, numbers2, _ = rows(later)
+    assert sorted(set(numbers2.tolist())) == list(range(40, 60))
+    np.testing.assert_array_equal(boards[numbers >= 40], boards2)
+    other = generate(make(), tmp_path / "other", seed=6, games=20, first_game=40, workers=0)
+    assert not np.array_equal(rows(other)[0], boards2)
+
+
+def test_an_interrupted_generation_keeps_its_shards(games, tmp_path):
+    whole = generate(make(), tmp_path / "g", seed=5, games=60, workers=0, games_per_shard=25)
+    kept = whole.shards[0].path
+    before = kept.stat().st_mtime_ns
+    (tmp_path / "g" / "manifest.json").unlink()
+    whole.shards[1].path.write_bytes(b"PAR1 cut short")
+    whole.shards[2].path.unlink()
+    again = generate(make(), tmp_path / "g", seed=5, games=60, workers=0, games_per_shard=25)
+    assert kept.stat().st_mtime_ns == before
+    np.testing.assert_array_equal(rows(again)[0], rows(games)[0])
+
+
+def test_shards_of_another_net_are_played_again(tmp_path):
+    generate(make(), tmp_path / "g", seed=5, games=20, workers=0)
+    (tmp_path / "g" / "manifest.json").unlink()
+    other = make(seed=2)
+    again = generate(other, tmp_path / "g", seed=5, games=20, workers=0)
+    assert {shard.meta.net for shard in again.shards} == {other.hash}
+
+
+def test_t11_a_game_given_up_has_no_label(tmp_path):
+    generation = generate(make(), tmp_path / "g", seed=5, games=60, workers=0, max_plies=90)
+    _, _, _, numbers, plies = rows(generation)
+    assert generation.truncated_games > 0
+    assert len(set(numbers.tolist())) == 60 - generation.truncated_games == generation.games
+    assert plies.max() < 90
+    assert open_generation(tmp_path / "g").truncated_games == generation.truncated_games
+
+
+@pytest.mark.parametrize("variant", [NACKGAMMON, HYPERGAMMON])
+def test_variants_start_where_they_should(variant, tmp_path):
+    generation = generate(make(variant), tmp_path / "g", seed=1, games=10, workers=0)
+    boards, _, outcomes, _, plies = rows(generation)
+    np.testing.assert_array_equal(
+        boards[plies == 0], np.repeat(variant.start_board()[None], 10, 0)
+    )
+    assert (boards.sum(2) == variant.checkers).all()
+    assert set(np.abs(outcomes).tolist()) <= {1, 2, 3}
+    assert generation.shards[0].meta.variant == variant.name
+
+
+def test_t20_both_sides_move_alike(games):
+    """The pips that a turn takes off are the same for the side that started and the other."""
+    boards, _, _, numbers, plies = rows(games)
+    same = (numbers[1:] == numbers[:-1]).nonzero()[0]
+    pips = boards.astype(int) @ np.arange(26)
+    moved = pips[same, 0] - pips[same + 1, 1]
+    first, second = (moved[plies[same] % 2 == k] for k in (0, 1))
+    error = np.hypot(first.std() / len(first) ** 0.5, second.std() / len(second) ** 0.5)
+    assert abs(first.mean() - second.mean()) < 4 * error
+    assert 6 < moved.mean() < 8.2
+
+
+@pytest.mark.parametrize("wrong", [{"games": 0}, {"lam": 1.5}, {"max_plies": 0}])
+def test_settings_out_of_range(tmp_path, wrong):
+    with pytest.raises(BgrlError, match="self-play needs"):
+        generate(make(), tmp_path / "g", seed=1, **({"games": 1, "workers": 0} | wrong))
+    assert not (tmp_path / "g").exists()
