@@ -105,8 +105,9 @@ class MetricLog:
 
 
 def read_metrics(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """The lines of a metrics file, by step; of lines with equal step, generation and keys the last counts.
+    """The lines of a metrics file, by step.
 
+    Of lines with equal step, generation and keys the last counts.
     A line that is not JSON (the last words of a killed process) is named in a warning and left out.
     """
     lines: dict[tuple, dict[str, Any]] = {}
