@@ -62,7 +62,7 @@ def _movable(occupied, open_points, die):
 def _signature(from1, to1, from2, to2, blots):
     """What two moves change: the points left and reached, and the blots hit on the way."""
     hit1 = to1 if (blots >> to1) & 1 else 0
-    hit2 = to2 if (blots >> to2) & 1 and to2 != to1 else 0
+    hit2 = to2 if (blots >> to2) & 1 else 0
     if to1 == from2:
         a, b, c, d = from1, 0, to2, 0
     elif to2 == from1:
@@ -121,13 +121,10 @@ def _two_dice(board, occupied, open_points, blots, high, low, packed):
                 seconds &= seconds - 1
                 to2 = max(from2 - die_b, OFF)
                 if order == 1 and from2 != to1 and to2 > OFF and (first_high >> from2) & 1:
-                    # The same two checkers with the high die first, met already, unless the low
-                    # die's checker was on the bar or may only now be borne off.
-                    if from1 != BAR and to1 > OFF and from1 != from2 - die_b:
-                        continue
+                    continue  # the same two checkers with the high die first, met already
                 signature = _signature(from1, to1, from2, to2, blots)
                 entry = np.uint64(signature) << np.uint64(32)
-                if order == 1 or to2 == OFF or from2 == to1:
+                if order == 1 or from2 == to1:
                     known = False
                     for i in range(count):
                         if packed[i, 0] & _HIGH32 == entry:
