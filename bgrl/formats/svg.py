@@ -113,8 +113,8 @@ def _spot(side: int, slot: int, index: int) -> Spot:
     """The middle of the ``index``-th checker of ``side`` on a slot; points are the roller's."""
     if slot == OFF:
         # Arrows to the tray end apart from each other.
-        away = 60 + 28 * (index % 4)
-        return _WIDTH - _SIDE / 2, _TOP + _TALL - away if side == 0 else _TOP + away
+        depth = 60.0 + 28 * (index % 4)
+        return _WIDTH - _SIDE / 2, _TOP + _TALL - depth if side == 0 else _TOP + depth
     index = min(index, _SHOWN - 1)
     if slot == BAR:
         # In the half in which the checker will enter, growing from the middle outwards.
