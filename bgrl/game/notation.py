@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from functools import reduce
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -152,7 +153,7 @@ def parse_play(position: Position, dice: Dice, text: str) -> Play:
     search = _Search(legs)
     search.run(position.board.copy(), dice_to_play(dice), [leg[0] for leg in legs], ())
     if not search.found:
-        raise IllegalPlay(f"{refused}: {search.reason or _misfit(legs, dice)}")
+        raise IllegalPlay(f"{refused}: {_misfit(legs, dice) or search.reason}")
     reached = {
         play: moves
         for moves, board in search.found
@@ -218,8 +219,6 @@ class _Search:
             return
         self._seen.add(state)
         complete = sum(now == target for now, (_, target) in zip(at, self.legs, strict=True))
-        if complete > self._furthest:
-            self._furthest, self.reason = complete, None
         if complete == len(self.legs):
             self.found.append((moves, board))
             return
@@ -229,8 +228,8 @@ class _Search:
                     continue
                 error = move_error(board, at[i], die)
                 if error is not None:
-                    if complete == self._furthest and self.reason is None:
-                        self.reason = error
+                    if self.reason is None or complete > self._furthest:
+                        self.reason, self._furthest = error, complete
                     continue
                 after = board.copy()
                 move = play_move(after, at[i], die)
@@ -238,15 +237,27 @@ class _Search:
                 self.run(after, without(dice, die), now, (*moves, move))
 
 
-def _misfit(legs: list[Leg], dice: Dice) -> str:
-    """Why legs that meet no obstacle cannot be played: the dice do not add up to them."""
+def _misfit(legs: list[Leg], dice: Dice) -> str | None:
+    """Why the dice alone, whatever stands on the board, do not add up to the legs."""
     for leg in legs:
-        pips = leg[0] - leg[1]
-        dice_left = dice_to_play(dice)
-        sums = {sum(dice_left[:n]) for n in range(1, len(dice_left) + 1)} | set(dice)
-        if pips not in sums and not (leg[1] == OFF and pips < max(sums)):
-            return f"{_leg_name(leg)} is {pips} pips, which the dice do not give"
-    return "the dice do not give these moves"
+        if not _fit([leg], dice_to_play(dice)):
+            return f"{_leg_name(leg)} is {leg[0] - leg[1]} pips, which the dice do not give"
+    return None if _fit(legs, dice_to_play(dice)) else "the dice do not give these moves"
+
+
+def _fit(legs: list[Leg], dice: tuple[int, ...]) -> bool:
+    """Whether some of ``dice`` can be dealt out to ``legs``; bearing off may waste pips."""
+    if not legs:
+        return True
+    (source, target), *others = legs
+    for n in range(1, len(dice) + 1):
+        for dealt in set(combinations(dice, n)):
+            pips = sum(dealt)
+            if pips == source - target or (target == OFF and pips > source):
+                rest = reduce(without, dealt, dice)
+                if _fit(others, rest):
+                    return True
+    return False
 
 
 def _too_little(used: int, possible: int, dice: Dice) -> str:
