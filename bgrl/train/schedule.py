@@ -30,8 +30,8 @@ class Schedule:
             raise BgrlError(f"learning rate {self.peak} is not a positive number")
         if self.total < 1 or not 0 <= self.warmup <= self.total or not 0 <= self.end <= self.peak:
             raise BgrlError(
-                f"schedule of {self.total} steps, {self.warmup} of them warm-up, from "
-                f"{self.peak} to {self.end}: expected steps >= 1, warm-up within the steps and 0 <= end <= peak"
+                f"schedule of {self.total} steps, {self.warmup} of them warm-up, from {self.peak} "
+                f"to {self.end}: expected steps >= 1, warm-up within them and 0 <= end <= peak"
             )
 
     def __call__(self, step: int) -> float:
