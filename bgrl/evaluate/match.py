@@ -16,11 +16,11 @@ from bgrl.errors import BgrlError, CorruptFile
 from bgrl.evaluate.fast import FastPair, fast_pair
 from bgrl.evaluate.game import GameResult, PlayedTurn, PlayerFailed, play_game
 from bgrl.evaluate.luck import LuckEvaluator
-from bgrl.processes import Lost, Started, run_in_processes
 from bgrl.evaluate.stats import Sprt, SprtRun, bootstrap_interval, mean_and_error, variance_ratio
 from bgrl.files import atomic_write_bytes, atomic_write_json, read_json
 from bgrl.game import BACKGAMMON, Variant
 from bgrl.players import Player
+from bgrl.processes import Lost, Started, run_in_processes
 from bgrl.progress import progress
 
 FORMAT = "bgrl.match 1"

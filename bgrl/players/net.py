@@ -9,7 +9,7 @@ from bgrl.game import Play, Variant
 from bgrl.game.board import SLOTS
 from bgrl.game.outcomes import flip
 from bgrl.game.plays import apply_play
-from bgrl.nets.fast import FastNet
+from bgrl.nets import FastNet
 from bgrl.nets.kernels import best_play
 from bgrl.players.player import EquityPlayer, RankedPlay
 
@@ -29,14 +29,12 @@ class NetPlayer(EquityPlayer):
         """The player of a checkpoint folder, named after it.
 
         Raises BgrlError if the net plays another variant than `variant`, and as
-        ``bgrl.nets.load_net`` does.
+        ``bgrl.nets.FastNet.load`` does.
         """
-        from bgrl.nets import load_net  # imports torch, which takes a second
-
-        net = load_net(folder)
+        net = FastNet.load(folder)
         if variant is not None and net.variant != variant:
             raise BgrlError(f"{folder}: the net plays {net.variant.name}, not {variant.name}")
-        return cls(FastNet.from_net(net), Path(folder).resolve().name)
+        return cls(net, Path(folder).resolve().name)
 
     @property
     def identity(self) -> str:
