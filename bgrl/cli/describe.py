@@ -76,7 +76,7 @@ def _origin(meta: Any) -> Facts:
         "played by net": meta.net,
         "generation": meta.generation,
         "run seed": meta.seed,
-        "λ of the returns": meta.trace,
+        "λ of the returns": meta.lam,
         "written": meta.created,
     }
 
