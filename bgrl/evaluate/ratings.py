@@ -1,0 +1,167 @@
+"""Ratings from a round robin, by the Bradley–Terry model."""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bgrl.errors import BgrlError
+from bgrl.evaluate.match import MatchResult
+from bgrl.players import Player
+
+# Points between players of whom one wins ten games of eleven. ELO is chess's; FIBS, for matches
+# to n points, is 2000 / √n (First Internet Backgammon Server, "Rating formula"), here n = 1.
+ELO = 400.0
+FIBS = 2000.0
+
+# Won by half for either side of each pairing, so that a player who wins every game of a pairing
+# has a finite rating. One such game among the hundreds of a match moves nothing that matters.
+PRIOR_GAMES = 1.0
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Players' ratings, best first, and their covariance.
+
+    players: N names; values: float64[N] on a scale of `scale` points; covariance: float64[N, N],
+    with zeros for the anchor, whose rating is given and not estimated.
+    """
+
+    players: tuple[str, ...]
+    values: np.ndarray
+    covariance: np.ndarray
+    anchor: str
+    scale: float
+
+    def error(self, player: str) -> float:
+        """Standard error of a rating, against the anchor."""
+        i = self.players.index(player)
+        return math.sqrt(self.covariance[i, i])
+
+    def difference(self, a: str, b: str) -> tuple[float, float]:
+        """How much higher a is rated than b, and the standard error of that."""
+        i, j = self.players.index(a), self.players.index(b)
+        variance = self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j]
+        return float(self.values[i] - self.values[j]), math.sqrt(max(0.0, variance))
+
+    def to_json(self) -> dict[str, Any]:
+        """The ratings as plain data."""
+        return {
+            "anchor": self.anchor,
+            "scale": self.scale,
+            "players": list(self.players),
+            "ratings": self.values.tolist(),
+            "covariance": self.covariance.tolist(),
+        }
+
+    def __str__(self) -> str:
+        width = max(len(player) for player in self.players)
+        return "\n".join(
+            f"{player:{width}} {value:8.1f} ± {self.error(player):.1f}"
+            for player, value in zip(self.players, self.values, strict=True)
+        )
+
+
+def round_robin(
+    players: Sequence[Player], play: Callable[[Player, Player], MatchResult]
+) -> list[MatchResult]:
+    """One match between any two players, as `play` plays it."""
+    return [play(a, b) for a, b in itertools.combinations(players, 2)]
+
+
+def rate(
+    matches: Sequence[MatchResult],
+    anchor: str,
+    anchor_rating: float = 0.0,
+    scale: float = ELO,
+) -> Ratings:
+    """Ratings of all players of `matches` from who won each game, by maximum likelihood.
+
+    A wins a game against B with probability 1 / (1 + 10 ** ((R_B - R_A) / scale)); what the game
+    counted doesn't matter. Bradley & Terry, "Rank analysis of incomplete block designs",
+    Biometrika 39 (1952). The covariance is the sandwich estimator with the game pairs as clusters,
+    since the two games of a pair have the same dice: White, "Maximum likelihood estimation of
+    misspecified models", Econometrica 50 (1982).
+
+    Raises BgrlError if the anchor played no match, or if players aren't connected to it by matches.
+    """
+    names = sorted({name for match in matches for name in (match.a, match.b)})
+    if anchor not in names:
+        raise BgrlError(f"the anchor {anchor!r} played no match; players are {', '.join(names)}")
+    _check_connected(matches, names, anchor)
+    index = {name: i for i, name in enumerate(names)}
+    played = [match for match in matches if match.games and match.a != match.b]
+    design = np.zeros((len(played), len(names)))  # one row a match: +1 for a, -1 for b
+    for row, match in enumerate(played):
+        design[row, index[match.a]] = 1
+        design[row, index[match.b]] = -1
+    games = np.array([match.games + PRIOR_GAMES for match in played])
+    wins = np.array([(match.outcomes > 0).sum() + PRIOR_GAMES / 2 for match in played])
+
+    free = [i for i, name in enumerate(names) if name != anchor]
+    x = design[:, free]
+    theta = np.zeros(len(free))
+    for _ in range(100):
+        p = 1 / (1 + np.exp(-(x @ theta)))
+        information = x.T @ (x * (games * p * (1 - p))[:, np.newaxis])
+        step = np.linalg.solve(information, x.T @ (wins - games * p))
+        # Newton's step can overshoot where players are far apart.
+        theta += step * min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
+        if np.abs(step).max() < 1e-10:
+            break
+    p = 1 / (1 + np.exp(-(x @ theta)))
+    meat = np.zeros_like(information)
+    for row, match in enumerate(played):
+        residual = (match.outcomes > 0).sum(axis=1) - 2 * p[row]
+        meat += np.sum(residual**2) * np.outer(x[row], x[row])
+    inverse = np.linalg.inv(information)
+
+    unit = scale / math.log(10)
+    values = np.full(len(names), float(anchor_rating))
+    values[free] += theta * unit
+    covariance = np.zeros((len(names), len(names)))
+    covariance[np.ix_(free, free)] = inverse @ meat @ inverse * unit**2
+    order = np.argsort(-values, kind="stable")
+    return Ratings(
+        players=tuple(names[i] for i in order),
+        values=values[order],
+        covariance=covariance[np.ix_(order, order)],
+        anchor=anchor,
+        scale=scale,
+    )
+
+
+def _check_connected(matches: Sequence[MatchResult], names: list[str], anchor: str) -> None:
+    reached = {anchor}
+    while True:
+        more = {
+            name
+            for match in matches
+            if match.games and ({match.a, match.b} & reached)
+            for name in (match.a, match.b)
+        }
+        if more <= reached:
+            break
+        reached |= more
+    apart = [name for name in names if name not in reached]
+    if apart:
+        raise BgrlError(f"no matches connect {', '.join(apart)} with the anchor {anchor}")
+
+
+def cross_table(
+    matches: Sequence[MatchResult], players: Sequence[str]
+) -> dict[tuple[str, str], tuple[float, float, int]]:
+    """(row player, column player) -> the row player's ppg, its standard error and the games."""
+    table = {}
+    for match in matches:
+        table[match.a, match.b] = (match.ppg, match.standard_error, match.games)
+        table[match.b, match.a] = (-match.ppg, match.standard_error, match.games)
+    return {
+        (row, column): table[row, column]
+        for row in players
+        for column in players
+        if (row, column) in table
+    }

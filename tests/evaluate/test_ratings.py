@@ -1,0 +1,96 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from bgrl.errors import BgrlError
+from bgrl.evaluate.match import MatchResult
+from bgrl.evaluate.ratings import ELO, FIBS, cross_table, rate
+from bgrl.game import BACKGAMMON
+
+
+def match(a, b, outcomes) -> MatchResult:
+    outcomes = np.asarray(outcomes, dtype=np.int8).reshape(-1, 2)
+    n = len(outcomes)
+    return MatchResult(
+        a, b, BACKGAMMON, 0, None, np.arange(n), outcomes, np.zeros((n, 2)),
+        np.full((n, 2), 50, dtype=np.int32), [], "complete", 1.0,
+    )  # fmt: skip
+
+
+def simulated(rng, strength, pairs, same_dice=0.0):
+    """A round robin of players of known ratings; a pair's games agree with chance `same_dice`."""
+    matches = []
+    for a, b in itertools.combinations(strength, 2):
+        p = 1 / (1 + 10 ** ((strength[b] - strength[a]) / ELO))
+        first = rng.random(pairs) < p
+        # The same dice favour the other player once the seats are swapped.
+        second = np.where(rng.random(pairs) < same_dice, ~first, rng.random(pairs) < p)
+        matches.append(match(a, b, np.where(np.stack([first, second], axis=1), 1, -1)))
+    return matches
+
+
+def test_two_players_have_the_rating_difference_of_their_score():
+    won = np.array([1] * 750 + [-1] * 250)
+    ratings = rate([match("a", "b", won)], anchor="b", anchor_rating=1500)
+    expected = ELO * math.log10((750 + 0.5) / (250 + 0.5))
+    assert ratings.players == ("a", "b")
+    assert ratings.difference("a", "b")[0] == pytest.approx(expected, abs=1e-6)
+    assert ratings.values.tolist() == pytest.approx([1500 + expected, 1500])
+    assert ratings.error("b") == 0
+    fibs = rate([match("a", "b", won)], anchor="b", scale=FIBS)
+    assert fibs.values[0] == pytest.approx(expected * FIBS / ELO)
+
+
+def test_ratings_find_the_strengths_behind_the_games():
+    strength = {"a": 120.0, "b": 40.0, "c": 0.0, "d": -150.0}
+    ratings = rate(simulated(np.random.default_rng(1), strength, 4000), anchor="c")
+    assert ratings.players == ("a", "b", "c", "d")
+    for player, value in zip(ratings.players, ratings.values, strict=True):
+        assert abs(value - strength[player]) <= 4 * ratings.error(player)
+        assert ratings.error(player) < 4
+    assert "a" in str(ratings).splitlines()[0]
+
+
+@pytest.mark.parametrize("same_dice", [0.0, 0.6])
+def test_errors_cover_the_truth_as_often_as_they_say(same_dice):
+    rng = np.random.default_rng(2)
+    strength = {"a": 0.0, "b": 0.0, "c": 0.0}
+    covered, zs, repetitions = 0, [], 300
+    for _ in range(repetitions):
+        ratings = rate(simulated(rng, strength, 300, same_dice), anchor="c")
+        difference, error = ratings.difference("a", "b")
+        zs.append(difference / error)
+        covered += abs(difference) < 1.96 * error
+    assert 270 <= covered <= 297  # 285 ± 3.8 expected
+    # Errors that ignored the common dice would make these .63 for same_dice = .6.
+    assert 0.88 < np.std(zs) < 1.12
+
+
+def test_a_player_who_wins_everything_has_a_finite_rating():
+    ratings = rate([match("a", "b", [1] * 100)], anchor="b")
+    assert 500 < ratings.values[0] < 2000
+
+
+def test_players_far_apart_are_rated_through_one_between():
+    far = np.array([1] * 999 + [-1])
+    matches = [match("top", "middle", far), match("middle", "bottom", far)]
+    ratings = rate(matches, anchor="middle")
+    expected = ELO * math.log10(999.5 / 1.5)
+    assert ratings.values.tolist() == pytest.approx([expected, 0, -expected], abs=1e-5)
+
+
+def test_ratings_need_an_anchor_that_everyone_is_connected_to():
+    matches = [match("a", "b", [1, -1]), match("c", "d", [1, -1])]
+    with pytest.raises(BgrlError, match="anchor 'e' played no match; players are a, b, c, d"):
+        rate(matches, anchor="e")
+    with pytest.raises(BgrlError, match="no matches connect c, d with the anchor a"):
+        rate(matches, anchor="a")
+
+
+def test_the_cross_table_has_both_views():
+    table = cross_table([match("a", "b", [1, 2, 1, 1])], ["a", "b"])
+    assert table["a", "b"][0] == 1.25
+    assert table["b", "a"] == (-1.25, table["a", "b"][1], 4)
+    assert ("a", "a") not in table
