@@ -61,16 +61,14 @@ class Window:
         self.val_percent = val_percent
         self.generations: list[Generation] = [open_generation(f, verify) for f in folders]
         self.skipped: list[Skipped] = [s for g in self.generations for s in g.skipped]
-        shards = [shard for generation in self.generations for shard in generation.shards]
-        games = {}
-        for shard in shards:
+        found: list[tuple[Shard, np.ndarray]] = []
+        for shard in (shard for generation in self.generations for shard in generation.shards):
             try:
-                column = read_columns(shard, ["game"]).column("game")
+                found.append((shard, read_columns(shard, ["game"]).column("game").to_numpy()))
             except CorruptFile as error:
                 self._leave_out(shard, str(error))
-                continue
-            games[shard] = column.to_numpy()
-        self.shards = self._without_repeated_games(games)
+        found = self._without_repeated_games(found)
+        self.shards = [shard for shard, _ in found]
         variants = sorted({shard.meta.variant for shard in self.shards})
         if len(variants) > 1:
             raise BgrlError(f"the window mixes variants: {', '.join(variants)}")
@@ -78,8 +76,8 @@ class Window:
         group_index: list[int] = []
         rows: list[int] = []
         train: list[int] = []
-        for k, shard in enumerate(self.shards):
-            val = held_out(np.uint64(shard.meta.seed), games[shard], val_percent)
+        for k, (shard, games) in enumerate(found):
+            val = held_out(np.uint64(shard.meta.seed), games, val_percent)
             start = 0
             for g in range(shard.footer.num_row_groups):
                 n = shard.footer.row_group(g).num_rows
@@ -168,13 +166,15 @@ class Window:
         log.warning("left out: %s", reason)
         self.skipped.append(Skipped(shard.path, reason))
 
-    def _without_repeated_games(self, games: dict[Shard, np.ndarray]) -> list[Shard]:
-        """The shards without those that repeat a game (seed, number) of an earlier one."""
-        shards = list(games)
+    def _without_repeated_games(
+        self, found: list[tuple[Shard, np.ndarray]]
+    ) -> list[tuple[Shard, np.ndarray]]:
+        """`found` without the shards that repeat a game (seed, number) of an earlier one."""
+        shards = [shard for shard, _ in found]
         repeats: dict[int, tuple[int, int, int]] = {}
         for seed in {shard.meta.seed for shard in shards}:
             members = [k for k, shard in enumerate(shards) if shard.meta.seed == seed]
-            firsts = [_run_starts(games[shards[k]]) for k in members]
+            firsts = [_run_starts(found[k][1]) for k in members]
             numbers = np.concatenate(firsts)
             owners = np.repeat(members, [len(f) for f in firsts])
             order = np.argsort(numbers, kind="stable")
@@ -191,7 +191,7 @@ class Window:
                     f"{shard.path}: game {game} of seed {seed} is also in {shards[earlier].path}",
                 )
             else:
-                kept.append(shard)
+                kept.append(found[k])
         return kept
 
 
