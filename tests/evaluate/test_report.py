@@ -1,0 +1,128 @@
+import base64
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from bgrl.encoding import get_encoder
+from bgrl.errors import BgrlError, CorruptFile
+from bgrl.evaluate import play_match
+from bgrl.evaluate.ratings import rate, round_robin
+from bgrl.evaluate.report import Report, examples, learning_curve, run_report
+from bgrl.nets import Net, save_net
+from bgrl.players import load_player
+
+
+# As `bgrl loop` writes them; generation 2's net was not kept, and 1 was killed and evaluated twice.
+def generation(number, step, **values):
+    line = {"step": step, "time": 10.0 * step, "generation": number, "selfplay_seconds": 2.0}
+    return {**line, "train_seconds": 3.0, **values}
+
+
+METRICS = [
+    {"step": 100, "time": 5.0, "loss": 0.6, "lr": 1e-3, "generation": 1},
+    {"step": 200, "time": 9.0, "loss": 0.5, "val_loss": 0.55, "generation": 1},
+    generation(1, 200, kept=1, games=90),
+    generation(
+        1, 200, kept=1, games=100, evaluate_seconds=1.0, ppg_pubeval=-0.8, ppg_error_pubeval=0.1
+    ),
+    generation(
+        2, 300, kept=0, games=100, evaluate_seconds=2.0, ppg_pubeval=-0.5, ppg_error_pubeval=0.2
+    ),
+]
+
+
+def pictures(html: str) -> list[ElementTree.Element]:
+    sources = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', html)
+    return [ElementTree.fromstring(base64.b64decode(source)) for source in sources]
+
+
+@pytest.fixture
+def run(tmp_path):
+    folder = tmp_path / "first"
+    save_net(Net(get_encoder("tesauro198"), (8,)).reset(1), folder / "net", {"games": 200})
+    match = play_match(load_player("pubeval"), load_player("random"), 5).to_json()
+    rows = [
+        {"opponent": "random", "match": match, "reason": ""},
+        {"opponent": "gnubg_0ply", "match": None, "reason": "needs gnubg-nn: pip <install> it"},
+    ]
+    (folder / "result.json").write_text(json.dumps({"format": "bgrl.result 1", "rows": rows}))
+    return folder
+
+
+def test_the_learning_curve_counts_games_and_work():
+    curve = learning_curve(METRICS)
+    assert [entry["games"] for entry in curve] == [100, 200]
+    assert [entry["seconds"] for entry in curve] == [6.0, 13.0]
+    assert [entry["kept"] for entry in curve] == [True, False]
+    assert curve[1]["ppg"] == {"pubeval": [-0.5, 0.2]}
+
+
+def test_the_report_of_a_run_holds_everything_in_one_file(run):
+    path = run_report(run, METRICS)
+    assert path == run / "report" / "report.html"
+    html = path.read_text()
+    assert not re.search(r"""(src|href)=["'](?!data:)""", html)
+    assert "http" not in re.sub(r"base64,[^\"]+", "", html)
+    assert "pubeval against random" in html
+    assert "needs gnubg-nn: pip &lt;install&gt; it" in html
+    # Two charts, and a board for each example.
+    assert len(pictures(html)) == 2 + len(examples())
+    data = json.loads((run / "report" / "report.json").read_text())
+    assert data["format"] == "bgrl.report 1"
+    assert data["net"]["hash"] == load_player(run / "net").net.hash
+    assert data["matches"][0]["ppg"] > 1
+    assert data["learning_curve"]["generations"] == learning_curve(METRICS)
+    assert data["learning_curve"]["losses"][1] == {"step": 200, "loss": 0.5, "val_loss": 0.55}
+
+
+def test_the_positions_show_what_the_net_plays(run):
+    run_report(run, METRICS)
+    data = json.loads((run / "report" / "report.json").read_text())
+    player = load_player(run / "net")
+    for (_, position, dice), shown in zip(examples(), data["positions"], strict=True):
+        ranked = player.rank_plays(position, dice)
+        assert shown["position"] == position.gnubg_id
+        assert [play["play"] for play in shown["plays"]] == [str(play.play) for play in ranked]
+        assert shown["plays"][0]["equity"] == pytest.approx(ranked[0].equity)
+
+
+def test_a_report_is_the_same_bytes_every_time(run, tmp_path):
+    first = run_report(run, METRICS).read_bytes()
+    assert run_report(run, METRICS, tmp_path / "elsewhere").read_bytes() == first
+
+
+def test_a_run_that_has_just_begun_has_a_report_too(tmp_path):
+    html = run_report(tmp_path, []).read_text()
+    assert "<h2>" not in html
+
+
+def test_a_run_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(BgrlError, match="nowhere is no run folder"):
+        run_report(tmp_path / "nowhere", [])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_result_is_named(run):
+    (run / "result.json").write_text('{"rows": [')
+    with pytest.raises(CorruptFile, match=r"result\.json"):
+        run_report(run, METRICS)
+    assert not (run / "report").exists()
+
+
+def test_the_ladder_shows_ratings_and_both_sides_of_each_match(tmp_path, net_player):
+    players = [load_player("random"), load_player("pubeval"), net_player(1)]
+    matches = round_robin(players, lambda a, b: play_match(a, b, 30))
+    ratings = rate(matches, anchor="random")
+    report = Report("Ladder")
+    report.add_ladder(ratings, matches)
+    html = report.write(tmp_path).read_text()
+    assert "0 (anchor)" in html
+    data = json.loads((tmp_path / "report.json").read_text())["ladder"]
+    assert data["players"][0] == "pubeval"
+    assert np.shape(data["covariance"]) == (3, 3)
+    entries = {(entry["a"], entry["b"]): entry["ppg"] for entry in data["cross_table"]}
+    assert len(entries) == 6
+    assert entries["pubeval", "random"] == -entries["random", "pubeval"] > 0
