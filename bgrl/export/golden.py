@@ -1,0 +1,105 @@
+"""Golden vectors: positions with a net's inputs and outputs, for those who write them anew."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bgrl.errors import CorruptFile, EncoderMismatch, SchemaMismatch
+from bgrl.export.onnx import LAYOUT, PERSPECTIVE
+from bgrl.export.positions import KINDS, covering, kind_of
+from bgrl.files import atomic_write_bytes, read_json
+from bgrl.game import Position
+from bgrl.game.outcomes import OUTPUTS, equity
+from bgrl.nets import FastNet, Weights
+
+FORMAT = "bgrl.golden"
+VERSION = 1
+OF_EACH_KIND = 8
+
+
+def golden_vectors(weights: Weights, boards: np.ndarray) -> dict[str, Any]:
+    """A selection of ``boards`` int8[N, 2, 26] with inputs, probabilities and equities, as JSON.
+
+    It starts with the variant's starting position, and then has the first few of each kind and
+    enough others to show every input at zero and above it, where some board does.
+    """
+    chosen = dict.fromkeys(i for kind in KINDS for i in _first(boards, kind))
+    chosen |= dict.fromkeys(covering(weights.encoder, boards).tolist())
+    start = weights.variant.start_board()
+    selected = np.stack([start, *(boards[i] for i in chosen if (boards[i] != start).any())])
+    inputs = weights.encoder.encode(selected)
+    probabilities = FastNet(weights).evaluate(selected)
+    equities = equity(probabilities.astype(np.float64), weights.variant.points)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "net": weights.hash,
+        "variant": weights.variant.name,
+        "encoder": {
+            "name": weights.encoder.name,
+            "version": weights.encoder.version,
+            "hash": weights.encoder.hash,
+        },
+        "layout": LAYOUT,
+        "perspective": PERSPECTIVE,
+        "outputs": list(OUTPUTS),
+        "cases": [
+            {
+                "kind": kind_of(board),
+                "gnubg_id": Position(board, weights.variant).gnubg_id,
+                "board": board.tolist(),
+                "inputs": x.tolist(),
+                "probabilities": p.tolist(),
+                "equity": float(e),
+            }
+            for board, x, p, e in zip(selected, inputs, probabilities, equities, strict=True)
+        ],
+    }
+
+
+def write_golden(golden: dict[str, Any], path: str | os.PathLike) -> Path:
+    """Publish golden vectors as JSON, one case a line."""
+    head = {key: value for key, value in golden.items() if key != "cases"}
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+    cases = ",\n".join(json.dumps(case, allow_nan=False) for case in golden["cases"])
+    text = "{\n" + ",\n".join(lines) + ',\n"cases": [\n' + cases + "\n]\n}\n"
+    atomic_write_bytes(path, text.encode())
+    return Path(path)
+
+
+def check_golden(path: str | os.PathLike, weights: Weights) -> float:
+    """The largest difference between golden probabilities and those of ``weights``.
+
+    Raises SchemaMismatch if the file holds no golden vectors of this version, EncoderMismatch if
+    they are for another encoder, CorruptFile if an input is not what the encoder says, bit for bit.
+    """
+    golden = read_json(path)
+    if not isinstance(golden, dict) or golden.get("format") != FORMAT:
+        raise SchemaMismatch(f"{path} holds no golden vectors: its format is not {FORMAT!r}")
+    if golden["version"] != VERSION:
+        raise SchemaMismatch(f"{path} has version {golden['version']}; this bgrl reads {VERSION}")
+    if golden["encoder"]["hash"] != weights.encoder.hash:
+        raise EncoderMismatch(
+            f"{path} is for encoder {golden['encoder']['name']} {golden['encoder']['hash']}, "
+            f"and the net's is {weights.encoder.name} {weights.encoder.hash}"
+        )
+    boards = np.array([case["board"] for case in golden["cases"]], np.int8)
+    inputs = np.array([case["inputs"] for case in golden["cases"]], np.float32)
+    encoded = weights.encoder.encode(boards)
+    if (inputs != encoded).any():
+        case, i = np.argwhere(inputs != encoded)[0]
+        raise CorruptFile(
+            f"{path}: case {case}: input {i} ({weights.encoder.describe(int(i))}) is "
+            f"{inputs[case, i]:g}, where the encoder gives {encoded[case, i]:g}"
+        )
+    expected = np.array([case["probabilities"] for case in golden["cases"]], np.float32)
+    return float(np.abs(FastNet(weights).evaluate(boards) - expected).max())
+
+
+def _first(boards: np.ndarray, kind: str) -> Iterable[int]:
+    found = [i for i, board in enumerate(boards) if kind_of(board) == kind]
+    return found[:OF_EACH_KIND]
