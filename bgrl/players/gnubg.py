@@ -11,7 +11,7 @@ import numpy as np
 from bgrl.errors import BgrlError, MissingExtra
 from bgrl.game import BACKGAMMON, Variant
 from bgrl.game.outcomes import clamp, equity
-from bgrl.players.player import EquityPlayer, exact_where_over
+from bgrl.players.player import EquityPlayer, exact_where_over, look_deeper
 
 CHECKERS = 15
 
@@ -80,13 +80,10 @@ class GnubgPlayer(EquityPlayer):
     def score(self, before: np.ndarray, after: np.ndarray, levels: np.ndarray) -> np.ndarray:
         if self.plies == 0:
             return super().score(before, after, levels)
-        first = self._equities(after, levels, 0)
-        best = np.argsort(-first, kind="stable")[:FILTER_PLAYS]
-        best = best[first[best] >= first[best[0]] - FILTER_EQUITY]
-        scores = np.full(len(after), -np.inf)
-        scores[best] = self._equities(after[best], levels[best], self.plies)
-        return scores
-
-    def _equities(self, after: np.ndarray, levels: np.ndarray, plies: int) -> np.ndarray:
-        theirs = exact_where_over(lambda boards: self._at_plies(boards, plies), after, levels)
-        return -equity(theirs.astype(np.float64), self.variant.points)
+        first = exact_where_over(lambda boards: self._at_plies(boards, 0), after, levels)
+        return look_deeper(
+            -equity(first.astype(np.float64), self.variant.points),
+            lambda plays: super(GnubgPlayer, self).score(before, after[plays], levels[plays]),
+            FILTER_PLAYS,
+            FILTER_EQUITY,
+        )

@@ -195,6 +195,24 @@ def exact_where_over(
     return out
 
 
+def look_deeper(
+    first: np.ndarray,
+    deeper: Callable[[np.ndarray], np.ndarray],
+    plays: int,
+    within: float,
+) -> np.ndarray:
+    """float64[N] scores: `deeper` for the plays worth it, minus infinity for the others.
+
+    first: float64[N], a first look at the equities. deeper: plays' indices int64[M] -> float64[M].
+    Looked at further are the `plays` best ones, of those `within` so much of the best.
+    """
+    best = np.argsort(-first, kind="stable")[:plays]
+    best = np.sort(best[first[best] >= first[best[0]] - within])
+    scores = np.full(len(first), -np.inf)
+    scores[best] = deeper(best)
+    return scores
+
+
 class EquityPlayer(BoardPlayer):
     """A player that estimates the five probabilities of any position and plays by equity."""
 
@@ -205,11 +223,19 @@ class EquityPlayer(BoardPlayer):
         Nested, and without what a board rules out (see ``bgrl.game.outcomes.clamp``).
         """
 
+    def after_plays(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """`probabilities` of int8[N, 2, 26], each reached by a play from `before` int8[2, 26].
+
+        For players that see a position with other eyes when they know where it came from.
+        """
+        return self.probabilities(after)
+
     def score(self, before: np.ndarray, after: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        return -equity(
-            exact_where_over(self.probabilities, after, levels).astype(np.float64),
-            self.variant.points,
-        )
+        theirs = self._theirs(before, after, levels)
+        return -equity(theirs.astype(np.float64), self.variant.points)
+
+    def _theirs(self, before: np.ndarray, after: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        return exact_where_over(lambda boards: self.after_plays(before, boards), after, levels)
 
     def evaluate(self, position: Position) -> Evaluation:
         board = position.board.copy()
@@ -231,7 +257,7 @@ class EquityPlayer(BoardPlayer):
         after: np.ndarray,
         levels: np.ndarray,
     ) -> list[RankedPlay]:
-        theirs = exact_where_over(self.probabilities, after, levels)
+        theirs = self._theirs(before, after, levels)
         mine = flip(theirs)
         scores = -equity(theirs.astype(np.float64), self.variant.points)
         return [

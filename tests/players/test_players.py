@@ -14,8 +14,9 @@ from bgrl.nets.fast import FastNet
 from bgrl.nets.net import Net
 from bgrl.players import EquityPlayer, Evaluation, load_player
 from bgrl.players.net import NetPlayer
-from bgrl.players.player import swapped
+from bgrl.players.player import look_deeper, swapped
 from bgrl.players.pubeval import load_weights, pubeval_score
+from bgrl.players.sage import _sides
 
 
 def net_player(seed=1, hidden=(16,), variant=BACKGAMMON) -> NetPlayer:
@@ -23,7 +24,9 @@ def net_player(seed=1, hidden=(16,), variant=BACKGAMMON) -> NetPlayer:
 
 
 def players():
-    names = ["random", "pubeval"] + ["gnubg_0ply"] * (find_spec("gnubg_nn") is not None)
+    names = ["random", "pubeval"]
+    names += ["gnubg_0ply"] * (find_spec("gnubg_nn") is not None)
+    names += ["sage_0ply"] * (find_spec("bgsage") is not None)
     return [load_player(name) for name in names] + [net_player()]
 
 
@@ -94,7 +97,8 @@ def test_probabilities_are_possible_and_make_the_equity(player, decisions):
             assert p[3] == p[4] == 0
         assert evaluation.equity == pytest.approx(float(equity(p)), abs=1e-6)
         for ranked in player.rank_plays(Position(board), (die1, die2))[:2]:
-            if not ranked.position.is_over:
+            # Sage knows more of a position when it knows the one before.
+            if not ranked.position.is_over and player.name != "sage_0ply":
                 after = player.evaluate(ranked.position)
                 assert ranked.equity == pytest.approx(-after.equity, abs=2e-5)
 
@@ -209,6 +213,46 @@ def test_a_net_ranks_what_its_twin_evaluates(decisions):
 def test_an_unknown_player_is_told_what_there_is(spec, message):
     with pytest.raises(BgrlError, match=message):
         load_player(spec)
+
+
+@pytest.mark.gnubg
+def test_a_deeper_player_looks_further_at_good_plays_only(decisions):
+    player = load_player("gnubg_1ply")
+    for board, die1, die2 in decisions[:200:40]:
+        ranked = player.rank_plays(Position(board), (die1, die2))
+        if len(ranked) > 1:
+            chosen = player.choose(board, die1, die2)
+            found = [play.equity for play in ranked if np.array_equal(play.position.board, chosen)]
+            assert found[0] >= ranked[0].equity - 0.01
+
+
+def test_look_deeper_keeps_what_is_worth_it():
+    asked = []
+
+    def deeper(plays):
+        asked.append(plays.tolist())
+        return plays * 10.0
+
+    first = np.array([0.1, 0.5, 0.45, -0.2, 0.44])
+    scores = look_deeper(first, deeper, plays=3, within=0.055)
+    assert asked == [[1, 2]]
+    assert scores.tolist() == [-np.inf, 10, 20, -np.inf, -np.inf]
+    look_deeper(first, deeper, plays=3, within=9)
+    assert asked[1] == [1, 2, 4]
+
+
+def test_sage_plays_as_its_own_analyzer_does(decisions):
+    bgsage = pytest.importorskip("bgsage")
+    analyzer = bgsage.BgBotAnalyzer(eval_level="1ply", cubeful=False)
+    player = load_player("sage_0ply")
+    same = total = 0
+    for board, die1, die2 in decisions[::30]:
+        theirs = analyzer.checker_play(_sides(board), die1, die2).moves
+        ranked = player.rank_plays(Position(board), (die1, die2))
+        if ranked:
+            total += 1
+            same += list(theirs[0].board) == _sides(swapped(ranked[0].position.board.copy()))
+    assert same > 0.95 * total
 
 
 @pytest.mark.gnubg
