@@ -26,6 +26,10 @@ from bgrl.nets.simd import (
 
 CHUNK = 64  # candidates that go through the later layers together; whole tiles
 
+# For kernels that allocate nothing: without it, numba counts references to the arrays of a named
+# tuple each time one is taken out, and those atomic operations cost as much as the arithmetic.
+lean = njit(cache=True, nogil=True, _nrt=False)
+
 
 class NetArrays(NamedTuple):
     """What the kernels need of a net; all read-only and shareable between processes.
@@ -74,7 +78,7 @@ def new_scratch(net: NetArrays) -> Scratch:
     )
 
 
-@njit(cache=True)
+@lean
 def _first_sums(net, board, sums):
     """The hidden sums of ``board`` into ``sums[:width]``."""
     width = net.widths[0]
@@ -87,7 +91,7 @@ def _first_sums(net, board, sums):
                 add_row(sums, net.rows, (row + k) * width, width)
 
 
-@njit(cache=True)
+@lean
 def _dense(out, x, weights, bias_at, n_in, n_out, n, relu):
     """One dense layer of ``n`` rows, by register tiles; writes up to a whole tile of rows."""
     w_at = bias_at + n_out
@@ -106,9 +110,9 @@ def _dense(out, x, weights, bias_at, n_in, n_out, n, relu):
                 column += LANES
 
 
-@njit(cache=True)
+@lean
 def _later_layers(net, scratch, n):
-    """From the hidden activations in ``layer_in`` to probabilities; returns their array.
+    """From the hidden activations in ``layer_in`` to probabilities, in :func:`_last_layer`.
 
     Row ``i`` of the result starts at ``i * LANES``.
     """
@@ -124,10 +128,15 @@ def _later_layers(net, scratch, n):
         x, out = out, x
     for i in range(n):
         sigmoid_vector(x, i * LANES)
-    return x
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
+def _last_layer(net, scratch):
+    """Where :func:`_later_layers` has left its result."""
+    return scratch.layer_in if net.widths.shape[0] % 2 == 1 else scratch.layer_out
+
+
+@lean
 def evaluate_board(net, scratch, board, out):
     """The five probabilities of ``board`` (int8[2, 26]) into ``out`` (float32[5]), clamped.
 
@@ -139,20 +148,21 @@ def evaluate_board(net, scratch, board, out):
         return
     _first_sums(net, board, scratch.sums)
     relu_copy(scratch.layer_in, 0, scratch.sums, 0, net.widths[0])
-    x = _later_layers(net, scratch, 1)
+    _later_layers(net, scratch, 1)
+    x = _last_layer(net, scratch)
     for k in range(5):
         out[k] = x[k]
     clamp_to(out, 0, possible(board))
 
 
-@njit(cache=True, nogil=True)
+@lean
 def evaluate_boards(net, scratch, boards, out):
     """:func:`evaluate_board` for each of ``boards`` (int8[N, 2, 26]) into ``out`` float32[N, 5]."""
     for i in range(boards.shape[0]):
         evaluate_board(net, scratch, boards[i], out[i])
 
 
-@njit(cache=True)
+@lean
 def _play_sums(net, sums, work, frm, to, depth):
     """Make one move of the side not on roll in ``work`` and extend the sums by it.
 
@@ -177,7 +187,7 @@ def _play_sums(net, sums, work, frm, to, depth):
     return False
 
 
-@njit(cache=True)
+@lean
 def _take_back(work, frm, to, hit):
     work[1, to] -= 1
     work[1, frm] += 1
@@ -186,7 +196,7 @@ def _take_back(work, frm, to, hit):
         work[0, 25 - to] = 1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def evaluate_plays(net, scratch, board, die1, die2, values, probabilities):
     """Value every play of a roll; returns their number, 0 for a dance.
 
@@ -240,7 +250,8 @@ def evaluate_plays(net, scratch, board, die1, die2, values, probabilities):
                 depth += 1
             relu_copy(scratch.layer_in, (i - start) * width, scratch.sums, depth * width, width)
             scratch.limits[i - start] = loss_level(work) * 16 + possible(work)
-        x = _later_layers(net, scratch, stop - start)
+        _later_layers(net, scratch, stop - start)
+        x = _last_layer(net, scratch)
         for i in range(start, stop):
             at = (i - start) * LANES
             limits = scratch.limits[i - start]
@@ -271,7 +282,7 @@ def evaluate_plays(net, scratch, board, die1, die2, values, probabilities):
     return n
 
 
-@njit(cache=True)
+@lean
 def _apply(work, play):
     """Make ``play`` for the side not on roll of ``work``."""
     for i in range(0, 2 * MAX_MOVES, 2):
@@ -285,7 +296,7 @@ def _apply(work, play):
             work[0, BAR] += 1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def best_play(net, scratch, board, die1, die2, out):
     """Write the position after the play of greatest equity into ``out`` (int8[2, 26]).
 
