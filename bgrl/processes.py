@@ -1,4 +1,4 @@
-"""Processes that play games for a match, watched by the one that asks.
+"""Processes that play games, watched by the one that asks.
 
 A player may hang, crash its process or be killed. The parent hears which game each process is
 in, so it can set that one game aside, start a new process and go on with the rest.
@@ -6,6 +6,7 @@ in, so it can set that one game aside, start a new process and go on with the re
 
 import multiprocessing
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator
@@ -19,6 +20,8 @@ from bgrl.errors import BgrlError
 
 # Importing numba and torch, and compiling kernels that aren't in the cache yet.
 START_SECONDS = 600.0
+# How many processes may be lost while they start before something else than bad luck is at work.
+LOST_STARTS = 5
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -67,10 +70,11 @@ def run_in_processes(
 
     Yields each result as it comes, and a Lost for a task whose process died or stayed silent for
     `timeout` seconds; the other tasks of its batch are given to a new process. A result has an
-    attribute `task`. The processes are gone when the iterator is exhausted or closed. Raises
-    BgrlError if a process can't start.
+    attribute `task`. The processes are gone when the iterator is exhausted or closed, and when this
+    process dies. Raises BgrlError if processes can't start.
     """
     pool: list[_Worker] = []
+    lost_starts = 0
     again: deque[list[int]] = deque()
     try:
         pool = [_start(job) for _ in range(workers)]
@@ -113,7 +117,9 @@ def run_in_processes(
                     continue
                 _end(worker)
                 if not worker.ready:
-                    raise BgrlError(f"a match process did not start: {reason}")
+                    lost_starts += 1
+                    if lost_starts == LOST_STARTS:
+                        raise BgrlError(f"{lost_starts} processes did not start: {reason}")
                 if worker.tasks:
                     at = worker.at or Started(worker.tasks[0], 0)
                     rest = [task for task in worker.tasks if task != at.task]
@@ -150,6 +156,7 @@ def _end(worker: _Worker) -> None:
 
 
 def _serve(connection: Connection, job: Job) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         job.prepare()
     except Exception as error:
@@ -162,6 +169,14 @@ def _serve(connection: Connection, job: Job) -> None:
                 connection.send(message)
     except (EOFError, ConnectionError, KeyboardInterrupt):
         return  # the parent is gone or going
+
+
+def _end_with_parent() -> None:
+    """A process whose parent was killed must not write into what the next one makes."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
 
 
 @contextmanager
