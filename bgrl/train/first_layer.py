@@ -6,10 +6,6 @@ tenth of multiplying the inputs by the weights, and the inputs are never written
 gradient goes the same way back: a position adds the gradient of its hidden sums to the same rows.
 """
 
-import itertools
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import torch
 from numba import njit
@@ -113,18 +109,15 @@ def _weight_gradient(slots, ramps, counts, table_gradient, base_gradient, out):
 class FirstLayer:
     """relu(weight @ inputs + bias) of boards, differentiable in weight and bias.
 
-    checkers: the most that a slot can hold. threads: boards are split evenly among so many; results
-    depend on their number in the last bits only, and are the same each time.
+    checkers: the most that a slot can hold. May be called by several threads at once.
     """
 
-    def __init__(self, encoder: Encoder, checkers: int, threads: int = 1):
+    def __init__(self, encoder: Encoder, checkers: int):
         self._slots = encoder.slots
         self._counts = checkers + 1
         counts = np.arange(self._counts, dtype=np.float32)
         ramps = (counts - encoder.shift[:, None]) * encoder.scale[:, None]
         self._ramps = np.minimum(np.maximum(ramps, np.float32(0)), encoder.cap[:, None])
-        self._threads = threads
-        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     def __call__(self, weight: Tensor, bias: Tensor, boards: np.ndarray) -> Tensor:
         """float32[N, width] of boards int8[N, 2, 26]; weight [width, inputs], bias [width].
@@ -140,41 +133,20 @@ class FirstLayer:
         columns = np.ascontiguousarray(weight.T)
         _build_table(self._slots, self._ramps, columns, bias, self._counts, table, base)
         out = np.empty((len(boards), len(bias)), np.float32)
-        self._split(
-            len(boards),
-            lambda k, part: _forward(boards[part], self._counts, table, base, out[part]),
-        )
+        _forward(boards, self._counts, table, base, out)
         return out
 
     def backward(
         self, boards: np.ndarray, out: np.ndarray, gradient: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients of weight and bias, given that of `out`, which :meth:`forward` returned."""
-        width = out.shape[1]
-        tables = np.zeros((self._threads, _N_SLOTS * self._counts, width), np.float32)
-        bases = np.zeros((self._threads, width), np.float32)
-
-        def run(k: int, part: slice) -> None:
-            _backward(boards[part], self._counts, out[part], gradient[part], tables[k], bases[k])
-
-        self._split(len(boards), run)
-        for k in range(1, self._threads):
-            tables[0] += tables[k]
-            bases[0] += bases[k]
-        weight = np.empty((len(self._slots), width), np.float32)
-        _weight_gradient(self._slots, self._ramps, self._counts, tables[0], bases[0], weight)
-        return weight.T, bases[0]
-
-    def _split(self, n: int, run: Callable[[int, slice], None]) -> None:
-        """Call run(k, rows) for the k-th of the threads' shares of n rows, all at once."""
-        edges = [n * k // self._threads for k in range(self._threads + 1)]
-        parts = [slice(a, b) for a, b in itertools.pairwise(edges)]
-        futures = [
-            self._pool.submit(run, k, parts[k]) for k in range(1, self._threads) if self._pool
-        ]
-        run(0, parts[0])
-        for future in futures:
-            future.result()
+        table = np.zeros((_N_SLOTS * self._counts, out.shape[1]), np.float32)
+        base = np.zeros(out.shape[1], np.float32)
+        _backward(boards, self._counts, out, gradient, table, base)
+        weight = np.empty((len(self._slots), out.shape[1]), np.float32)
+        _weight_gradient(self._slots, self._ramps, self._counts, table, base, weight)
+        # In the weights' own layout: the fused optimizer takes that for granted.
+        return np.ascontiguousarray(weight.T), base
 
 
 class _Apply(torch.autograd.Function):

@@ -8,6 +8,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -43,6 +44,9 @@ TENSORS_FILE = "trainer.safetensors"
 KEEP_CHECKPOINTS = 2
 _STEP_FOLDER = re.compile(r"step-\d{9}")
 _VALIDATION_ROWS = 8192
+# Rows of a batch that one thread takes at a time. The sum over these parts is the same whoever does
+# which; much smaller ones would cost more for the first layer's tables.
+_PART_ROWS = 2048
 # A GPU is waited for only now and then to see whether its losses are sane.
 _GPU_CHECK_EVERY = 50
 # Weight of the past in the running loss that divergence is judged by.
@@ -61,9 +65,9 @@ class Trainer:
     average: decay of an exponential average of the weights, which is then what is validated and
     saved as the net; 0 for none. device: "cpu", "cuda", ...; `mixed_precision` runs the layers in
     bfloat16 and `compile` fuses them with torch.compile, which both pay on a GPU. On a CPU without
-    them the first layer works on the boards directly (:class:`FirstLayer`). threads: of the CPU,
-    for the whole process, 0 to leave them; with the same number the same net comes out bit for bit,
-    interrupted or not. divergence: a step whose loss is so many times the running loss stops the
+    them the first layer works on the boards directly (:class:`FirstLayer`). threads: of the
+    CPU, 0 for one a core; the same net comes out bit for bit whatever their number, interrupted or
+    not. divergence: a step whose loss is so many times the running loss stops the
     training.
 
     Raises BgrlError when the window's variant is not the net's, or for a device that isn't there.
@@ -91,8 +95,6 @@ class Trainer:
             raise BgrlError(
                 f"the net plays {net.variant.name}, the window holds {stream.window.variant.name}"
             )
-        if threads:
-            torch.set_num_threads(threads)
         try:
             self._device = torch.device(device)
             self.net = net.to(self._device).train()
@@ -114,8 +116,15 @@ class Trainer:
         self._mixed_precision = mixed_precision
         self._first_layer: FirstLayer | None = None
         if self._device.type == "cpu" and not mixed_precision and not compile:
-            threads = torch.get_num_threads()
-            self._first_layer = FirstLayer(net.encoder, net.variant.checkers, threads)
+            self._first_layer = FirstLayer(net.encoder, net.variant.checkers)
+        self._pool: ThreadPoolExecutor | None = None
+        if self._device.type == "cpu":
+            # Each thread works on rows of its own. Torch's own threads would spin while they wait
+            # for each other, which is slow where something else needs the processor, too.
+            torch.set_num_threads(1)
+            threads = threads or os.cpu_count() or 1
+            if threads > 1:
+                self._pool = ThreadPoolExecutor(threads)
         self._dense = torch.compile(self._encode_and_apply) if compile else self._encode_and_apply
         self._running_loss: float | None = None
         self._checkpoint: Path | None = None
@@ -186,10 +195,19 @@ class Trainer:
         """One step of the optimizer; returns loss and gradient norm, as scalars on the device."""
         for group in self._optimizer.param_groups:
             group["lr"] = self.learning_rate(self.step)
-        targets = torch.from_numpy(batch.targets).to(self._device, non_blocking=True)
-        loss = F.binary_cross_entropy_with_logits(self.logits(batch.boards), targets)
-        self._optimizer.zero_grad()
-        loss.backward()
+        size = _PART_ROWS if self._device.type == "cpu" else len(batch.boards)
+        starts = range(0, len(batch.boards), size)
+        results = [
+            *(self._pool.map if self._pool and len(starts) > 1 else map)(
+                lambda start: self._gradients(batch, slice(start, start + size)), starts
+            )
+        ]
+        loss, gradients = results[0]
+        for part_loss, part_gradients in results[1:]:
+            loss += part_loss
+            torch._foreach_add_(gradients, part_gradients)
+        for parameter, gradient in zip(self._parameters, gradients, strict=True):
+            parameter.grad = gradient
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.grad_clip or math.inf)
         self._optimizer.step()
         if self._averages:
@@ -197,7 +215,15 @@ class Trainer:
             weight = max(1 - self.average, 1 / (self.step + 1))
             torch._foreach_lerp_(self._averages, self._parameters, weight)
         self.step += 1
-        return loss.detach(), norm
+        return loss, norm
+
+    def _gradients(self, batch: Batch, rows: slice) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """What some rows of a batch add to its loss, and the gradient of that."""
+        targets = torch.from_numpy(batch.targets[rows]).to(self._device, non_blocking=True)
+        logits = self.logits(batch.boards[rows])
+        loss = F.binary_cross_entropy_with_logits(logits, targets, reduction="sum")
+        loss = loss / batch.targets.size
+        return loss.detach(), torch.autograd.grad(loss, self._parameters)
 
     def logits(self, boards: np.ndarray) -> Tensor:
         """The net's logits float32[N, 5] for `boards` int8[N, 2, 26]."""
@@ -307,7 +333,6 @@ class Trainer:
             "step": self.step,
             "running_loss": self._running_loss,
             "stream": self.stream.identity,
-            "threads": torch.get_num_threads(),
             "tensors": sorted(tensors),
         }
         path = Path(folder) / f"step-{self.step:09d}"

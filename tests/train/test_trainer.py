@@ -60,6 +60,13 @@ def test_it_learns_a_known_function(window):
     assert np.abs(errors).mean() < 0.04
 
 
+def test_the_number_of_threads_changes_no_bit(window, tmp_path):
+    one, three = (make(window, batch=5000, steps=12, threads=threads) for threads in (1, 3))
+    one.train(12)
+    three.train(12)
+    assert_same_state(one, three, tmp_path / "a", tmp_path / "b")
+
+
 @pytest.mark.parametrize("options", [{}, {"average": 0.95}, {"weight_decay": 0.01, "grad_clip": 0}])
 def test_resumed_equals_uninterrupted_bit_for_bit(window, tmp_path, options):
     straight = make(window, **options)
