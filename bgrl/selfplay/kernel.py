@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from bgrl.game.board import SLOTS, loss_level
-from bgrl.game.dice import game_stream, next_roll, opening_roll
+from bgrl.game.dice import game_stream, mix, next_roll, opening_roll
 from bgrl.game.outcomes import flip_into, loss_into
 from bgrl.nets.kernels import best_play
 
@@ -78,3 +78,20 @@ def play_games(
             rows += n
         game += 1
     return game, rows, given_up
+
+
+_KEEP = 7  # the stream of a game that decides which of its positions are kept
+
+
+@njit(cache=True)
+def kept_positions(seed, games, plies, share):
+    """Which rows (bool[N]) to keep for about ``share`` of them, from (seed, game, ply) alone.
+
+    ``games`` is int64[N], ``plies`` int16[N].
+    """
+    kept = np.empty(games.shape[0], np.bool_)
+    limit = np.uint64(share * 4294967296.0)
+    for i in range(games.shape[0]):
+        state = game_stream(seed, games[i], _KEEP)
+        kept[i] = mix(state + np.uint64(plies[i])) >> np.uint64(32) < limit
+    return kept

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,8 @@ from bgrl.game.board import SLOTS
 from bgrl.nets import FastNet
 from bgrl.processes import Lost, Started, run_in_processes
 from bgrl.progress import progress
-from bgrl.selfplay.kernel import play_games
+from bgrl.search.backup import backup_targets
+from bgrl.selfplay.kernel import kept_positions, play_games
 
 GAMES_PER_SHARD = 4096
 # Far beyond real games, which take about 55 plies; an untrained net's can drag on.
@@ -70,6 +71,7 @@ class SelfPlayJob:
         )
         self._start = self.net.variant.start_board()
         self._play(self.first_game, self.first_game)
+        self._labelled(0)
 
     def _play(self, first: int, last: int) -> tuple[int, int, int]:
         return play_games(
@@ -85,6 +87,17 @@ class SelfPlayJob:
             self._game_buffers,
         )
 
+    def _labelled(self, rows: int) -> list[np.ndarray]:
+        """The buffers' first ``rows``, or the share of them that gets exact backups as targets."""
+        columns = [column[:rows] for column in self._buffers]
+        if not self.meta.exact:
+            return columns
+        boards, _, _, games, plies = columns
+        kept = kept_positions(self.meta.seed, games, plies, self.meta.exact)
+        columns = [column[kept] for column in columns]
+        columns[1] = backup_targets(self.net, columns[0])
+        return columns
+
     def run(self, tasks: list[int]) -> Iterator[Started | ShardDone]:
         """Play and publish the shards ``tasks``."""
         for task in tasks:
@@ -95,7 +108,7 @@ class SelfPlayJob:
             with ShardWriter(shard_path(self.folder, task), self.meta) as writer:
                 while game < last:
                     game, rows, given_up = self._play(game, last)
-                    writer.write(*(column[:rows] for column in self._buffers))
+                    writer.write(*self._labelled(rows))
                     writer.truncated_games += given_up
             yield ShardDone(task, last - first)
 
@@ -109,28 +122,30 @@ def generate(
     first_game: int = 0,
     generation: int = 0,
     lam: float = 0.7,
+    exact: float = 0.0,
     workers: int = 2,
     games_per_shard: int = GAMES_PER_SHARD,
     max_plies: int = MAX_PLIES,
 ) -> Generation:
     """Play games ``first_game .. first_game + games - 1`` of ``seed`` and publish the generation.
 
-    ``net`` plays both sides greedily; ``lam`` is the λ of the λ-returns. The positions are the
-    same whatever ``workers`` is; 0 plays in this process. What an interrupted call has published is
+    ``net`` plays both sides greedily. The targets are λ-returns with ``lam`` as λ; or, with
+    ``exact`` above 0, so large a share of the positions is kept and each gets the exact backup over
+    all 21 rolls (:mod:`bgrl.search.backup`) as target. The positions are the same whatever ``workers`` is; 0 plays in this process. What an interrupted call has published is
     kept, and a worker that dies has its shard played again. Raises BgrlError if a shard fails
     ``TRIES`` times.
     """
     folder = Path(folder)
     if is_complete(folder):
         return open_generation(folder)
-    if games < 1 or games_per_shard < 1 or max_plies < 1 or not 0 <= lam <= 1:
+    if games < 1 or games_per_shard < 1 or max_plies < 1 or not (0 <= lam <= 1 and 0 <= exact <= 1):
         raise BgrlError(
-            f"self-play needs games, games_per_shard and max_plies of at least 1 and a lam of 0 "
-            f"to 1, not {games}, {games_per_shard}, {max_plies}, {lam}"
+            f"self-play needs games, games_per_shard and max_plies of at least 1, lam and exact of "
+            f"0 to 1, not {games}, {games_per_shard}, {max_plies}, {lam}, {exact}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     remove_temporaries(folder)
-    meta = ShardMeta(net.hash, generation, net.variant.name, seed, lam)
+    meta = ShardMeta(net.hash, generation, net.variant.name, seed, lam, exact=exact)
     job = SelfPlayJob(net, folder, meta, first_game, games, games_per_shard, max_plies)
     shards = range(-(-games // games_per_shard))
     missing = [task for task in shards if not _published(shard_path(folder, task), meta)]
@@ -168,6 +183,4 @@ def _published(path: Path, meta: ShardMeta) -> bool:
         found = open_shard(path).meta
     except BgrlError:
         return False
-    return (found.net, found.seed, found.lam, found.generation, found.variant) == (
-        meta.net, meta.seed, meta.lam, meta.generation, meta.variant,
-    )  # fmt: skip
+    return replace(found, created=meta.created) == meta

@@ -167,7 +167,29 @@ def test_t20_both_sides_move_alike(games):
     assert 6 < moved.mean() < 8.2
 
 
-@pytest.mark.parametrize("wrong", [{"games": 0}, {"lam": 1.5}, {"max_plies": 0}])
+def test_exact_targets_are_the_mean_over_all_rolls(games, tmp_path):
+    net = make()
+    exact = generate(net, tmp_path / "g", seed=5, games=60, exact=0.25, workers=0)
+    boards, targets, outcomes, numbers, plies = rows(exact)
+    all_boards, _, all_outcomes, all_numbers, all_plies = rows(games)
+    assert 0.2 < len(boards) / len(all_boards) < 0.3
+    place = {key: i for i, key in enumerate(zip(all_numbers, all_plies, strict=True))}
+    same = [place[key] for key in zip(numbers, plies, strict=True)]
+    np.testing.assert_array_equal(boards, all_boards[same])
+    np.testing.assert_array_equal(outcomes, all_outcomes[same])
+    for board, target in zip(boards[::97], targets[::97], strict=True):
+        mean = np.zeros(5)
+        for high in range(1, 7):
+            for low in range(1, high + 1):
+                _, equities, theirs = net.plays(board, high, low)
+                faced = theirs[np.argmax(equities)] if len(equities) else net.evaluate(board[::-1])
+                mean += (1 if high == low else 2) / 36 * np.array(
+                    [1 - faced[0], faced[3], faced[4], faced[1], faced[2]]
+                )
+        np.testing.assert_allclose(target, mean, atol=2e-5)
+
+
+@pytest.mark.parametrize("wrong", [{"games": 0}, {"lam": 1.5}, {"exact": -0.1}, {"max_plies": 0}])
 def test_settings_out_of_range(tmp_path, wrong):
     with pytest.raises(BgrlError, match="self-play needs"):
         generate(make(), tmp_path / "g", seed=1, **({"games": 1, "workers": 0} | wrong))
