@@ -92,7 +92,8 @@ class Player(Protocol):
 
 
 @njit(cache=True)
-def _boards_after(board, plays, n):
+def boards_after(board, plays, n):
+    """(int8[n, 2, 26] after each of the first n `plays` of a board, their ``loss_level`` [n])."""
     after = np.empty((n, 2, SLOTS), dtype=np.int8)
     levels = np.empty(n, dtype=np.int64)
     for i in range(n):
@@ -167,7 +168,7 @@ class BoardPlayer(ABC):
         n = generate_plays(board, die1, die2, buffer)
         if n == 0:
             return swapped(board)
-        after, levels = _boards_after(board, buffer, n)
+        after, levels = boards_after(board, buffer, n)
         if n == 1:
             return after[0]
         return after[int(np.argmax(self.score(board, after, levels)))]

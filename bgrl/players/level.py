@@ -1,0 +1,141 @@
+"""Levels: a net, how far it looks ahead, and how it misses."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from bgrl.errors import BgrlError
+from bgrl.game.dice import Dice
+from bgrl.game.plays import apply_play
+from bgrl.nets import FastNet
+from bgrl.players.net import NetPlayer
+from bgrl.players.player import swapped
+
+CHANCE_STEPS = 1 << 24
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which plays are worth looking further: at most ``keep``, and ``within`` of the best.
+
+    Equities are the net's own, in points. The best play always passes.
+    """
+
+    keep: int
+    within: float
+
+    def count(self, equities: Sequence[float]) -> int:
+        """How many of the plays pass, given their equities from the best on."""
+        near = sum(equities[0] - e <= self.within for e in equities)
+        return max(1, min(self.keep, near))
+
+
+@dataclass(frozen=True)
+class Misses:
+    """How a level overlooks the best play: never wildly, and the more easily the closer the next.
+
+    In its own ranking, play k of the first ``depth`` has the weight 1 for the best one and
+    ``rate`` * exp(-(equity lost) / ``scale``) for the others, and is taken with a probability in
+    proportion. ``scale`` is in points; ``rate`` is at most 1, so no play beats a better one.
+    """
+
+    rate: float
+    scale: float
+    depth: int = 3
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.rate <= 1 and self.scale > 0 and self.depth >= 1):
+            raise BgrlError(
+                f"misses need a rate of 0 to 1, a positive scale and a depth from 1: {self}"
+            )
+
+    def choose(self, equities: Sequence[float], chance: float) -> int:
+        """Which play is taken, 0 the best: ``equities`` best first, ``chance`` of 0 up to 1."""
+        weights = [
+            math.exp((e - equities[0]) / self.scale) * (self.rate if k else 1.0)
+            for k, e in enumerate(equities[: self.depth])
+        ]
+        left = chance * sum(weights)
+        for k, weight in enumerate(weights):
+            left -= weight
+            if left < 0:
+                return k
+        return 0
+
+
+@dataclass(frozen=True)
+class Level:
+    """A bot as data.
+
+    ``plies`` as GNU Backgammon counts: 0 is the net's own evaluation. At n plies the plays that
+    pass ``candidates`` are valued by the mean over all 21 replies' rolls, each answered by the
+    play that is best at n - 1 plies, among those that pass ``replies``. ``misses`` None: always
+    the best play.
+    """
+
+    name: str
+    plies: int = 0
+    candidates: Filter = Filter(8, 0.16)
+    replies: Filter = Filter(2, 0.04)
+    misses: Misses | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The level as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any, where: str) -> "Level":
+        """The level of :meth:`to_json`; raises BgrlError, naming ``where``, if it is none."""
+        try:
+            misses = data["misses"]
+            return cls(
+                str(data["name"]),
+                int(data["plies"]),
+                Filter(**data["candidates"]),
+                Filter(**data["replies"]),
+                None if misses is None else Misses(**misses),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise BgrlError(f"{where}: not a level: {error!r}") from error
+
+
+class LevelPlayer(NetPlayer):
+    """A level at 0 plies: the net's ranking, and a miss now and then.
+
+    Its own chance comes from ``start_game`` alone. ``rank_plays`` is without misses.
+    """
+
+    def __init__(self, level: Level, net: FastNet):
+        if level.plies:
+            raise BgrlError(f"level {level.name} looks {level.plies} plies ahead, not 0")
+        super().__init__(net, level.name)
+        self.level = level
+        self.start_game(0, 0, 0)
+
+    @property
+    def identity(self) -> str:
+        return f"level {self.level} of net {self.net.hash}"
+
+    def start_game(self, seed: int, game: int, seat: int) -> None:
+        self._chance = Dice(seed, game, purpose=2 + seat)
+
+    def choose(self, board: np.ndarray, die1: int, die2: int) -> np.ndarray:
+        if self.level.misses is None:
+            return super().choose(board, die1, die2)
+        chance = self._chance.below(CHANCE_STEPS) / CHANCE_STEPS
+        return self.choose_by(board, die1, die2, chance)
+
+    def choose_by(self, board: np.ndarray, die1: int, die2: int, chance: float) -> np.ndarray:
+        """:meth:`choose` with a given ``chance`` of 0 up to 1 for a miss."""
+        plays, equities, _ = self.net.plays(board, die1, die2)
+        if not len(plays):
+            return swapped(board)
+        order = np.argsort(-equities, kind="stable")
+        misses = self.level.misses
+        picked = 0 if misses is None else misses.choose(equities[order].tolist(), chance)
+        out = np.empty_like(board)
+        apply_play(board, plays[order[picked]], out)
+        return out
