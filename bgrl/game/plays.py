@@ -28,16 +28,16 @@ def new_play_buffer() -> np.ndarray:
 
 
 @intrinsic
-def _lowest_bit(typingctx, mask):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _lowest_bit(typingctx, mask):
+    def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.int64), codegen
 
 
 @intrinsic
-def _leading_zeros(typingctx, mask):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _leading_zeros(typingctx, mask):
+    def codegen(context, builder, signature, args):
         return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.int64), codegen
@@ -87,11 +87,11 @@ def generate_plays(board, die1, die2, plays):
     open_points = 0
     blots = 0
     for slot in range(1, SLOTS):
-        occupied |= np.int64(board[0, slot] > 0) << slot
+        occupied |= int(board[0, slot] > 0) << slot
     for point in range(1, POINTS + 1):
         theirs = board[1, 25 - point]
-        open_points |= np.int64(theirs < 2) << point
-        blots |= np.int64(theirs == 1) << point
+        open_points |= int(theirs < 2) << point
+        blots |= int(theirs == 1) << point
     if occupied == 0:
         return 0
     if die1 == die2:
@@ -132,9 +132,7 @@ def _two_dice(board, occupied, open_points, blots, high, low, packed):
                             break
                     if known:
                         continue
-                packed[count, 0] = entry | np.uint64(
-                    from1 | to1 << 8 | from2 << 16 | to2 << 24
-                )
+                packed[count, 0] = entry | np.uint64(from1 | to1 << 8 | from2 << 16 | to2 << 24)
                 count += 1
     if count > 0:
         for i in range(count):

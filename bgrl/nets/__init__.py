@@ -9,11 +9,14 @@ from bgrl.nets.fast import FastNet
 from bgrl.nets.weights import Weights, read_description
 
 if TYPE_CHECKING:
-    from bgrl.nets.net import Net, boards_tensor, load_net, save_net
+    from bgrl.nets.net import Net as Net
+    from bgrl.nets.net import boards_tensor as boards_tensor
+    from bgrl.nets.net import load_net as load_net
+    from bgrl.nets.net import save_net as save_net
 
 _NEED_TORCH = ("Net", "boards_tensor", "load_net", "save_net")
 
-__all__ = ["FastNet", "Weights", "read_description", *_NEED_TORCH]  # noqa: PLE0604
+__all__ = ["FastNet", "Weights", "read_description", *_NEED_TORCH]
 
 
 def __getattr__(name: str) -> Any:

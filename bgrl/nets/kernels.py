@@ -2,7 +2,8 @@
 
 A net is a tuple of flat float32 arrays (:class:`NetArrays`). Its first layer is a table with a row
 for each checker that can stand somewhere: (side, slot, how many are there already). A board's
-hidden sums are the bias and a row for each checker, and a move exchanges one row. Later layers run over a chunk of candidates at a time.
+hidden sums are the bias and a row for each checker, and a move exchanges one row. Later layers run
+over a chunk of candidates at a time.
 """
 
 from typing import NamedTuple
@@ -35,9 +36,10 @@ class NetArrays(NamedTuple):
     """What the kernels need of a net; all read-only and shareable between processes.
 
     ``rows`` is float32[52 * checkers * widths[0]], the first layer's table; ``bias`` float32
-    [widths[0]], the hidden sums of an empty board; ``weights`` the later layers one after another, each its bias [out] then
-    its matrix [in, out], flat; ``widths`` int64, every layer's width rounded up to whole vectors
-    (the padding computes zeros); ``points`` int64[3], what a win, gammon and backgammon count.
+    [widths[0]], the hidden sums of an empty board; ``weights`` the later layers one after another,
+    each its bias [out] then its matrix [in, out], flat; ``widths`` int64, every layer's width
+    rounded up to whole vectors (the padding computes zeros); ``points`` int64[3], what a win, gammon and
+    backgammon count.
     """
 
     rows: np.ndarray
@@ -246,7 +248,7 @@ def evaluate_plays(net, scratch, board, die1, die2, values, probabilities):
                 hit = _play_sums(
                     net, scratch.sums, work, plays[i, 2 * depth], plays[i, 2 * depth + 1], depth
                 )
-                hits = (hits & ~(1 << depth)) | (np.int64(hit) << depth)
+                hits = (hits & ~(1 << depth)) | (int(hit) << depth)
                 depth += 1
             relu_copy(scratch.layer_in, (i - start) * width, scratch.sums, depth * width, width)
             scratch.limits[i - start] = loss_level(work) * 16 + possible(work)
@@ -273,9 +275,7 @@ def evaluate_plays(net, scratch, board, die1, die2, values, probabilities):
         start = stop
     while depth > 0:
         depth -= 1
-        _take_back(
-            work, plays[n - 1, 2 * depth], plays[n - 1, 2 * depth + 1], (hits >> depth) & 1
-        )
+        _take_back(work, plays[n - 1, 2 * depth], plays[n - 1, 2 * depth + 1], (hits >> depth) & 1)
     _apply(work, plays[best_index])
     if not keep_values:
         values[0] = best

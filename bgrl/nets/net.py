@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -22,6 +23,11 @@ class Net(nn.Module):
     game that it plays.
     """
 
+    encoder_slots: Tensor
+    encoder_shift: Tensor
+    encoder_scale: Tensor
+    encoder_cap: Tensor
+
     def __init__(
         self, encoder: Encoder, hidden: Sequence[int] = (128, 32), variant: Variant = BACKGAMMON
     ):
@@ -32,18 +38,21 @@ class Net(nn.Module):
         self.hidden = tuple(hidden)
         self.variant = variant
         widths = [encoder.n_inputs, *hidden, OUTPUTS]
-        self.layers = nn.ModuleList(
-            nn.Linear(n_in, n_out) for n_in, n_out in zip(widths, widths[1:], strict=False)
-        )
+        self.layers = nn.ModuleList(nn.Linear(n_in, n_out) for n_in, n_out in pairwise(widths))
         for name in ("slots", "shift", "scale", "cap"):
             self.register_buffer(
                 f"encoder_{name}", torch.from_numpy(getattr(encoder, name).copy()), persistent=False
             )
 
+    @property
+    def linears(self) -> list[nn.Linear]:
+        """The dense layers, first to last."""
+        return cast(list[nn.Linear], list(self.layers))
+
     def reset(self, seed: int) -> "Net":
         """Fresh weights from ``seed``: He's normal ones, and zero biases; returns the net."""
         generator = torch.Generator().manual_seed(seed)
-        for i, layer in enumerate(self.layers):
+        for i, layer in enumerate(self.linears):
             gain = 2.0 if i < len(self.layers) - 1 else 1.0
             nn.init.normal_(
                 layer.weight, 0.0, (gain / layer.in_features) ** 0.5, generator=generator
@@ -52,7 +61,7 @@ class Net(nn.Module):
         return self
 
     def encode(self, boards: Tensor) -> Tensor:
-        """Inputs float32[N, n_inputs] of ``boards`` float32[N, 2, 26], bit for bit the encoder's."""
+        """Inputs float32[N, n_inputs] of ``boards`` float32[N, 2, 26], the encoder's bits."""
         counts = boards.reshape(-1, 2 * SLOTS)[:, self.encoder_slots]
         ramps = (counts - self.encoder_shift) * self.encoder_scale
         return torch.minimum(ramps.clamp_min(0), self.encoder_cap)
@@ -60,9 +69,10 @@ class Net(nn.Module):
     def logits(self, inputs: Tensor) -> Tensor:
         """Logits [N, 5] of encoded ``inputs`` [N, n_inputs]."""
         x = inputs
-        for layer in self.layers[:-1]:
+        for layer in self.linears[:-1]:
             x = torch.relu(layer(x))
-        return self.layers[-1](x)
+        logits: Tensor = self.linears[-1](x)
+        return logits
 
     def forward(self, boards: Tensor) -> Tensor:
         """The five probabilities float32[N, 5] of ``boards`` float32[N, 2, 26], clamped.
@@ -76,7 +86,7 @@ class Net(nn.Module):
         layers = [
             (layer.weight.detach().cpu().float().numpy().copy(),
              layer.bias.detach().cpu().float().numpy().copy())
-            for layer in self.layers
+            for layer in self.linears
         ]  # fmt: skip
         return Weights(self.encoder, self.variant, layers, made or {})
 
@@ -85,7 +95,7 @@ class Net(nn.Module):
         """The torch net of ``weights``."""
         net = cls(weights.encoder, weights.hidden, weights.variant)
         with torch.no_grad():
-            for layer, (weight, bias) in zip(net.layers, weights.layers, strict=True):
+            for layer, (weight, bias) in zip(net.linears, weights.layers, strict=True):
                 layer.weight.copy_(torch.from_numpy(weight))
                 layer.bias.copy_(torch.from_numpy(bias))
         return net

@@ -87,10 +87,10 @@ def _maximum(builder, a, b):
 
 
 @intrinsic
-def move_row(typingctx, out, out_at, base, base_at, table, plus, minus, width):  # type: ignore[no-untyped-def]
+def move_row(typingctx, out, out_at, base, base_at, table, plus, minus, width):
     """out[..] = base[..] + (table[plus ..] - table[minus ..])."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         (out, base, table), rest = _pointers(context, builder, signature, args)
         out_at, base_at, plus, minus, width = rest
         with _each_vector(builder, width) as i:
@@ -107,15 +107,13 @@ def move_row(typingctx, out, out_at, base, base_at, table, plus, minus, width): 
 
 
 @intrinsic
-def add_row(typingctx, out, table, row, width):  # type: ignore[no-untyped-def]
+def add_row(typingctx, out, table, row, width):
     """out[..] += table[row ..]."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         (out, table), (row, width) = _pointers(context, builder, signature, args)
         with _each_vector(builder, width) as i:
-            total = builder.fadd(
-                _load(builder, out, i), _load(builder, table, builder.add(row, i))
-            )
+            total = builder.fadd(_load(builder, out, i), _load(builder, table, builder.add(row, i)))
             _store(builder, total, out, i)
         return context.get_dummy_value()
 
@@ -123,10 +121,10 @@ def add_row(typingctx, out, table, row, width):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def relu_copy(typingctx, out, out_at, base, base_at, width):  # type: ignore[no-untyped-def]
+def relu_copy(typingctx, out, out_at, base, base_at, width):
     """out[..] = max(base[..], 0)."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         (out, base), (out_at, base_at, width) = _pointers(context, builder, signature, args)
         with _each_vector(builder, width) as i:
             value = _load(builder, base, builder.add(base_at, i))
@@ -143,8 +141,10 @@ def _make_tile(vectors):
     rows = TILE_ROWS
 
     @intrinsic
-    def tile(typingctx, out, out_at, out_stride, x, x_at, x_stride, w, w_at, w_stride, bias_at, k, relu):  # type: ignore[no-untyped-def]
-        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def tile(
+        typingctx, out, out_at, out_stride, x, x_at, x_stride, w, w_at, w_stride, bias_at, k, relu
+    ):
+        def codegen(context, builder, signature, args):
             (out, x, w), rest = _pointers(context, builder, signature, args)
             out_at, out_stride, x_at, x_stride, w_at, w_stride, bias_at, k, relu = rest
             word = k.type
@@ -209,13 +209,13 @@ tile_2 = _make_tile(2)
 
 
 @intrinsic
-def sigmoid_vector(typingctx, out, out_at):  # type: ignore[no-untyped-def]
+def sigmoid_vector(typingctx, out, out_at):
     """Replace the LANES logits at ``out[out_at:]`` by their sigmoids, to about 2e-7.
 
     exp by Cody and Waite's range reduction and a polynomial of degree 6 on [-ln 2 / 2, ln 2 / 2].
     """
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         (out,), (out_at,) = _pointers(context, builder, signature, args)
         x = builder.fneg(_load(builder, out, out_at))
         low, high = _constant(-80.0), _constant(80.0)

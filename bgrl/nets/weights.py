@@ -7,6 +7,7 @@ no torch, so players and self-play workers start fast and stay small.
 import hashlib
 import os
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ class Weights:
             )
         widths = [encoder.n_inputs, *description["hidden"], OUTPUTS]
         shapes: dict[str, tuple[int, ...]] = {}
-        for i, (n_in, n_out) in enumerate(zip(widths, widths[1:], strict=False)):
+        for i, (n_in, n_out) in enumerate(pairwise(widths)):
             shapes[_tensor_name(i, 0)] = (n_out, n_in)
             shapes[_tensor_name(i, 1)] = (n_out,)
         tensors = _read_tensors(folder / WEIGHTS_FILE, shapes)

@@ -92,7 +92,7 @@ class SelfPlayJob:
         columns = [column[:rows] for column in self._buffers]
         if not self.meta.exact:
             return columns
-        boards, _, _, games, plies = columns
+        *_, games, plies = columns
         kept = kept_positions(self.meta.seed, games, plies, self.meta.exact)
         columns = [column[kept] for column in columns]
         columns[1] = backup_targets(self.net, columns[0])
@@ -131,9 +131,11 @@ def generate(
 
     ``net`` plays both sides greedily. The targets are λ-returns with ``lam`` as λ; or, with
     ``exact`` above 0, so large a share of the positions is kept and each gets the exact backup over
-    all 21 rolls (:mod:`bgrl.search.backup`) as target. The positions are the same whatever ``workers`` is; 0 plays in this process. What an interrupted call has published is
-    kept, and a worker that dies has its shard played again. Raises BgrlError if a shard fails
-    ``TRIES`` times.
+    all 21 rolls (:mod:`bgrl.search.backup`) as target.
+
+    The positions are the same whatever ``workers`` is; 0 plays in this process. What an
+    interrupted call has published is kept, and a worker that dies has its shard played again.
+    Raises BgrlError if a shard fails ``TRIES`` times.
     """
     folder = Path(folder)
     if is_complete(folder):

@@ -108,5 +108,5 @@ def test_every_input_is_described():
 
 
 def test_unknown_encoder_lists_the_known_ones():
-    with pytest.raises(BgrlError, match="unknown encoder 'tesauro'.*tesauro198"):
+    with pytest.raises(BgrlError, match=r"unknown encoder 'tesauro'.*tesauro198"):
         get_encoder("tesauro")

@@ -91,16 +91,14 @@ def test_a_list_longer_than_a_chunk_is_valued_whole():
     board[0, 2:17] = 1
     board[1, 24] = 15
     fast = FastNet.from_net(make())
-    plays, equities, probabilities = fast.plays(board, 1, 1)
+    plays, equities, _ = fast.plays(board, 1, 1)
     assert len(plays) > 1000
     after = np.empty((2, 26), np.int8)
     best_play(fast.arrays, new_scratch(fast.arrays), board, 1, 1, after)
     expected = np.empty((2, 26), np.int8)
     apply_play(board, plays[np.argmax(equities)], expected)
     np.testing.assert_array_equal(after, expected)
-    np.testing.assert_allclose(
-        -equity(fast.evaluate(after)), equities.max(), atol=1e-5
-    )
+    np.testing.assert_allclose(-equity(fast.evaluate(after)), equities.max(), atol=1e-5)
 
 
 def test_a_won_game_is_worth_its_points():
@@ -190,7 +188,7 @@ def test_weights_cut_short_are_named(tmp_path, keep):
     save_net(make(), tmp_path / "net")
     path = tmp_path / "net" / "net.safetensors"
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(CorruptFile, match="net.safetensors"):
+    with pytest.raises(CorruptFile, match=r"net\.safetensors"):
         load_net(tmp_path / "net")
 
 

@@ -92,9 +92,7 @@ def test_outcomes_alternate_and_bound_the_targets(games):
 def test_one_worker_and_two_play_the_same_games(games, tmp_path):
     def columns(folder, workers):
         return rows(
-            generate(
-                make(), folder, seed=5, games=60, lam=0.7, workers=workers, games_per_shard=25
-            )
+            generate(make(), folder, seed=5, games=60, lam=0.7, workers=workers, games_per_shard=25)
         )
 
     for a, b, c in zip(
@@ -147,9 +145,7 @@ def test_t11_a_game_given_up_has_no_label(tmp_path):
 def test_variants_start_where_they_should(variant, tmp_path):
     generation = generate(make(variant), tmp_path / "g", seed=1, games=10, workers=0)
     boards, _, outcomes, _, plies = rows(generation)
-    np.testing.assert_array_equal(
-        boards[plies == 0], np.repeat(variant.start_board()[None], 10, 0)
-    )
+    np.testing.assert_array_equal(boards[plies == 0], np.repeat(variant.start_board()[None], 10, 0))
     assert (boards.sum(2) == variant.checkers).all()
     assert set(np.abs(outcomes).tolist()) <= {1, 2, 3}
     assert generation.shards[0].meta.variant == variant.name
@@ -183,8 +179,10 @@ def test_exact_targets_are_the_mean_over_all_rolls(games, tmp_path):
             for low in range(1, high + 1):
                 _, equities, theirs = net.plays(board, high, low)
                 faced = theirs[np.argmax(equities)] if len(equities) else net.evaluate(board[::-1])
-                mean += (1 if high == low else 2) / 36 * np.array(
-                    [1 - faced[0], faced[3], faced[4], faced[1], faced[2]]
+                mean += (
+                    (1 if high == low else 2)
+                    / 36
+                    * np.array([1 - faced[0], faced[3], faced[4], faced[1], faced[2]])
                 )
         np.testing.assert_allclose(target, mean, atol=2e-5)
 
