@@ -16,6 +16,7 @@ from typing import Any
 from bgrl.errors import BgrlError, CorruptFile
 
 TEMPORARY_PREFIX = "_tmp."
+LOCK = ".lock"
 
 
 def temporary_path(path: str | os.PathLike) -> Path:
@@ -122,7 +123,7 @@ def exclusive(folder: str | os.PathLike) -> Iterator[None]:
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "wb") as file:
+    with open(folder / LOCK, "wb") as file:
         try:
             # Where there is no fcntl (Windows) nothing is locked.
             import fcntl

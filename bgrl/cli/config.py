@@ -16,30 +16,52 @@ class NetConfig:
 
 
 @dataclass
+class TrainerConfig:
+    """Arguments of bgrl.train.Trainer."""
+
+    weight_decay: float = MISSING
+    grad_clip: float = MISSING
+    average: float = MISSING
+    device: str = MISSING
+    mixed_precision: bool = MISSING
+    compile: bool = MISSING
+    threads: int = MISSING
+
+
+@dataclass
 class SelfplayConfig:
+    name: str = MISSING
     folder: Path = MISSING
-    net: Path | None = MISSING
+    player: str | None = MISSING
+    net: NetConfig = field(default_factory=NetConfig)
+    variant: str = MISSING
     games: int = MISSING
     first_game: int = MISSING
-    lam: float = MISSING
     generation: int = MISSING
-    variant: str = MISSING
+    lam: float = MISSING
+    exact: float = MISSING
     seed: int = MISSING
     workers: int | None = MISSING
-    untrained: NetConfig = field(default_factory=NetConfig)
 
 
 @dataclass
 class TrainConfig:
+    name: str = MISSING
     folder: Path = MISSING
     data: list[Path] = MISSING
     start: Path | None = MISSING
+    net: NetConfig = field(default_factory=NetConfig)
     epochs: float = MISSING
     batch: int = MISSING
     lr: float = MISSING
     lr_end: float = MISSING
+    schedule: str = MISSING
+    warmup: int = MISSING
+    val_percent: int = MISSING
+    checkpoint_every: int = MISSING
+    trainer: TrainerConfig = field(default_factory=TrainerConfig)
     seed: int = MISSING
-    net: NetConfig = field(default_factory=NetConfig)
+    wandb: str = MISSING
 
 
 @dataclass
@@ -48,9 +70,10 @@ class EvaluateConfig:
     opponent: str = MISSING
     games: int = MISSING
     variant: str = MISSING
+    luck: str | None = MISSING
     seed: int = MISSING
     workers: int | None = MISSING
-    out: Path | None = MISSING
+    folder: Path | None = MISSING
 
 
 @dataclass
@@ -65,15 +88,17 @@ class ExportConfig:
 class LoopSelfplayConfig:
     games: int = MISSING
     lam: list[float] = MISSING
+    exact: list[float] = MISSING
 
 
 @dataclass
 class LoopTrainConfig:
     window: int = MISSING
-    epochs: float = MISSING
+    passes: float = MISSING
     batch: int = MISSING
     lr: float = MISSING
     lr_end: float = MISSING
+    val_percent: int = MISSING
 
 
 @dataclass
@@ -84,9 +109,14 @@ class GateConfig:
 
 
 @dataclass
-class FinalConfig:
+class MatchesConfig:
     opponents: list[str] = MISSING
     games: int = MISSING
+
+
+@dataclass
+class FinalConfig(MatchesConfig):
+    luck: bool = MISSING
 
 
 @dataclass
@@ -100,19 +130,31 @@ class LoopConfig:
     net: NetConfig = field(default_factory=NetConfig)
     selfplay: LoopSelfplayConfig = field(default_factory=LoopSelfplayConfig)
     train: LoopTrainConfig = field(default_factory=LoopTrainConfig)
+    trainer: TrainerConfig = field(default_factory=TrainerConfig)
     gate: GateConfig = field(default_factory=GateConfig)
+    evaluate: MatchesConfig = field(default_factory=MatchesConfig)
     final: FinalConfig = field(default_factory=FinalConfig)
+    wandb: str = MISSING
 
 
 @dataclass
 class ReportConfig:
     run: Path = MISSING
-    out: Path | None = MISSING
+    folder: Path | None = MISSING
 
 
 @dataclass
 class DescribeConfig:
     path: Path = MISSING
+
+
+@dataclass
+class BenchConfig:
+    player: str | None = MISSING
+    net: NetConfig = field(default_factory=NetConfig)
+    variant: str = MISSING
+    seconds: float = MISSING
+    seed: int = MISSING
 
 
 @dataclass
@@ -135,4 +177,5 @@ CONFIGS = {
     "report": ReportConfig,
     "describe": DescribeConfig,
     "verify": VerifyConfig,
+    "bench": BenchConfig,
 }

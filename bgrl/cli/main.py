@@ -21,7 +21,7 @@ STAGES = {
 }
 
 # Stages whose first argument may be bare: the key that it sets.
-POSITIONAL = {"describe": "path", "verify": "what"}
+POSITIONAL = {"describe": "path", "verify": "what", "report": "run"}
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 

@@ -4,32 +4,51 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 from bgrl.cli.compose import Launch
 from bgrl.errors import BgrlError
-from bgrl.files import atomic_write_json, read_json, sha256_file
+from bgrl.files import LOCK, atomic_write_json, exclusive, read_json
 
+RUN_FILE = "run.json"
 RUN_FORMAT = "bgrl.run"
 # Keys that change how fast a run goes but not what it makes, so a resumed run may have others.
 FREE_KEYS = ("workers",)
 
 
-def record_run(
-    folder: Path, launch: Launch, seed: int | None = None, reads: Iterable[Path] = ()
-) -> None:
-    """Write `folder`/run.json, or add this launch to the one there.
+@contextmanager
+def run_folder(
+    folder: Path, launch: Launch, seed: int | None = None, read: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """Work in a run folder, alone: makes it and its run.json, or adds this launch to the one there.
 
-    folder: the run folder; launch: the composed command line; seed: the run's seed; reads: the
-    files that the run reads, recorded with their SHA-256.
+    folder: the run folder; launch: the composed command line; seed: the run's seed; read: hashes
+    of what the run reads, by name. A run that fails before it has made anything leaves nothing.
 
-    Raises BgrlError when the folder holds a run of another stage or config, which the same command
-    would not go on with, and CorruptFile when its run.json is unreadable.
+    Raises BgrlError when another process works in the folder, or when it holds a run of another
+    stage or config, which the same command would not go on with; CorruptFile when its run.json is
+    unreadable.
     """
-    path = folder / "run.json"
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        with exclusive(folder):
+            _record(folder, launch, seed, dict(read or {}))
+            yield
+    except BgrlError:
+        if missing and {path.name for path in folder.iterdir()} <= {RUN_FILE, LOCK}:
+            for name in (RUN_FILE, LOCK):
+                (folder / name).unlink(missing_ok=True)
+            for path in missing:
+                path.rmdir()
+        raise
+
+
+def _record(folder: Path, launch: Launch, seed: int | None, read: dict[str, str]) -> None:
+    path = folder / RUN_FILE
     this_launch = {
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "overrides": list(launch.overrides),
@@ -49,7 +68,7 @@ def record_run(
             "stage": launch.stage,
             "config": launch.resolved,
             "seed": seed,
-            "read": {str(file): sha256_file(file) for file in reads},
+            "read": read,
             "launches": [this_launch],
         }
     atomic_write_json(path, record)
@@ -78,7 +97,7 @@ def _check_same(folder: Path, record: dict[str, Any], launch: Launch) -> None:
         if key not in FREE_KEYS and was.get(key) != now.get(key):
             raise BgrlError(
                 f"{folder} was started with {key}={was.get(key)}, not {now.get(key)}: "
-                "give the run another name or delete the folder"
+                "give this run another name, or delete that folder"
             )
 
 

@@ -1,0 +1,75 @@
+"""`bgrl loop`: generations of self-play, training and evaluation."""
+
+from bgrl.cli.compose import Launch
+from bgrl.cli.config import LoopConfig
+from bgrl.cli.nets import cores
+from bgrl.cli.record import run_folder
+from bgrl.files import read_json
+from bgrl.pipeline import Loop, LoopResult
+
+
+def run(config: LoopConfig, launch: Launch) -> None:
+    """Run the loop, or go on with it, and print how its last net plays."""
+    loop = Loop(
+        config.folder,
+        generations=config.generations,
+        games=config.selfplay.games,
+        encoder=config.net.encoder,
+        hidden=tuple(config.net.hidden),
+        variant=config.variant,
+        seed=config.seed,
+        workers=cores() if config.workers is None else config.workers,
+        lam=tuple(config.selfplay.lam),
+        exact=tuple(config.selfplay.exact),
+        window=config.train.window,
+        passes=config.train.passes,
+        batch=config.train.batch,
+        lr=config.train.lr,
+        lr_end=config.train.lr_end,
+        val_percent=config.train.val_percent,
+        trainer=launch.resolved["trainer"],
+        gate_games=config.gate.games if config.gate.enabled else 0,
+        gate_z=config.gate.z,
+        opponents=tuple(config.evaluate.opponents),
+        opponent_games=config.evaluate.games,
+        final_opponents=tuple(config.final.opponents),
+        final_games=config.final.games,
+        final_luck=config.final.luck,
+        wandb=config.wandb,
+        record=launch.resolved,
+    )
+    with run_folder(config.folder, launch, config.seed):
+        result = loop.run()
+    print(table(result))
+
+
+def table(result: LoopResult) -> str:
+    """How the last net plays and where everything is, as text."""
+    games = read_json(result.net / "net.json")["made"]["games"]
+    lines = [
+        "",
+        f"net {result.hash}, generation {result.generation}, after {games:,} games of self-play",
+        "",
+        f"{'against':<14}{'points a game':>17}{'games':>9}{'wins':>8}{'gammons':>18}",
+    ]
+    for row in result.rows:
+        if row.match is None:
+            lines.append(f"{row.opponent:<14}   {row.reason}")
+            continue
+        rates = row.match["rates"]
+        gammons = f"{rates['win_gammon']:.1%} to {rates['lose_gammon']:.1%}"
+        lines.append(
+            f"{row.opponent:<14}{row.match['ppg']:>+9.3f} ± {row.match['standard_error']:.3f}"
+            f"{row.match['games']:>9,}{rates['win']:>8.1%}{gammons:>18}"
+        )
+    if any(row.match and row.match["luck_by"] for row in result.rows):
+        lines += ["", "Points are less the luck of the dice as the net sees it; wins are as played."]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"net     {result.net}",
+            f"report  {result.report}",
+            f"onnx    {result.onnx or result.onnx_reason}",
+        ]
+    )

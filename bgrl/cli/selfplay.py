@@ -1,0 +1,25 @@
+"""`bgrl selfplay`: one generation of games."""
+
+from bgrl.cli.compose import Launch
+from bgrl.cli.config import SelfplayConfig
+from bgrl.cli.nets import cores, playing_net
+from bgrl.cli.record import run_folder
+from bgrl.selfplay import generate
+
+
+def run(config: SelfplayConfig, launch: Launch) -> None:
+    """Play the games, or those that are missing, and say what there is."""
+    net = playing_net(config.player, config.net, config.variant, config.seed)
+    with run_folder(config.folder, launch, config.seed, {"net": net.hash}):
+        made = generate(
+            net,
+            config.folder / "shards" / f"gen-{config.generation:04d}",
+            seed=config.seed,
+            games=config.games,
+            first_game=config.first_game,
+            generation=config.generation,
+            lam=config.lam,
+            exact=config.exact,
+            workers=cores() if config.workers is None else config.workers,
+        )
+    print(f"{made.folder}: {made.games:,} games, {made.rows:,} positions")

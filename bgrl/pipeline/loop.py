@@ -1,0 +1,347 @@
+"""The loop: self-play → train → evaluate → keep the net if it isn't worse, generation by generation.
+
+All that a run knows is in its folder, and all of it is published whole:
+
+    shards/gen-0001/    self-play by the net kept so far
+    train/gen-0001/     the trainer's checkpoints, to go on from
+    nets/gen-0000/      the untrained net; gen-0001/ the first generation's, and so on
+    matches/            the games of every match, to go on from
+    state.json          which generations are done, and which of their nets were kept
+    metrics.jsonl       one line an event
+    net/                at the end: the last net kept
+    result.json         at the end: how it plays
+    report/, export/    at the end: the report, and the net for apps
+
+So a run that is killed at any moment goes on where it stopped, and ends with the same net as one
+that wasn't: what a step makes depends on the seed and on published files alone.
+"""
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bgrl.data import Window, WindowStream
+from bgrl.encoding import get_encoder
+from bgrl.errors import BgrlError, MissingExtra
+from bgrl.evaluate import MatchResult, luck_evaluator, play_match
+from bgrl.evaluate.fast import fast_player
+from bgrl.evaluate.luck import LuckEvaluator
+from bgrl.evaluate.report import run_report
+from bgrl.export import export_net
+from bgrl.export.export import ONNX_FILE
+from bgrl.files import atomic_write_json, read_json
+from bgrl.game import get_variant
+from bgrl.nets import FastNet, Net, Weights, load_net, save_net
+from bgrl.players import Player, load_player
+from bgrl.players.net import NetPlayer
+from bgrl.selfplay import generate
+from bgrl.train import MetricLog, Schedule, Trainer, read_metrics
+
+STATE_FORMAT = "bgrl.loop 1"
+RESULT_FORMAT = "bgrl.result 1"
+METRICS = "metrics.jsonl"
+# A match whose process died lacks a game, and the same call plays it again.
+MATCH_TRIES = 3
+# A match between kernels of fewer games than this takes less time than starting processes.
+GAMES_WORTH_A_PROCESS = 5000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One opponent's line of the final table: the match, or why there was none."""
+
+    opponent: str
+    match: dict[str, Any] | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """What a finished run has made; onnx is None, for a reason, without the extra."""
+
+    net: Path
+    hash: str
+    generation: int
+    rows: list[Row]
+    report: Path
+    onnx: Path | None
+    onnx_reason: str = ""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A run of `generations` in `folder`.
+
+    encoder, hidden, variant: of the net. seed: of its first weights, the dice and the batches.
+    workers: self-play processes; 0 plays in this one. They don't change what is made.
+
+    games: self-play games a generation. lam and exact: λ of the returns, and the share of
+    positions to keep and label by exact backups instead (0 for none), as
+    :func:`bgrl.selfplay.generate` takes them; one or more values, each for an equal share of the
+    generations.
+
+    window: how many of the newest generations to train on. passes: how often a position is trained
+    on before it leaves the window, on average: a generation's steps see as many positions as the
+    newest has, times this. batch: positions. lr, lr_end: the learning rate at the start and at the
+    end of the run, with half a cosine between. val_percent: games of a hundred held out. trainer: further arguments of
+    :class:`bgrl.train.Trainer`.
+
+    gate_games: games between a new net and the one kept so far; 0 keeps every net. gate_z: a net
+    is dropped when it is worse by more than so many standard errors.
+
+    opponents, opponent_games: each generation's matches, for the learning curve. final_opponents,
+    final_games: the last net's; final_luck takes off them what that net sees as the luck of the
+    dice. Players are named as in :func:`bgrl.players.load_player`; one whose package is not
+    installed is left out.
+
+    wandb: "disabled", "offline" or "online". record: the run's config, shown there.
+
+    Raises BgrlError, before anything is written, when a value is out of range or unknown.
+    """
+
+    folder: Path
+    generations: int
+    games: int
+    encoder: str = "tesauro198"
+    hidden: tuple[int, ...] = (128, 32)
+    variant: str = "backgammon"
+    seed: int = 1
+    workers: int = 1
+    lam: tuple[float, ...] = (0.7,)
+    exact: tuple[float, ...] = (0.0,)
+    window: int = 3
+    passes: float = 2.0
+    batch: int = 1024
+    lr: float = 1e-3
+    lr_end: float = 1e-4
+    val_percent: int = 5
+    trainer: Mapping[str, Any] = field(default_factory=dict)
+    gate_games: int = 1000
+    gate_z: float = 2.0
+    opponents: tuple[str, ...] = ("pubeval",)
+    opponent_games: int = 400
+    final_opponents: tuple[str, ...] = ("random", "pubeval", "gnubg_0ply")
+    final_games: int = 2000
+    final_luck: bool = True
+    wandb: str = "offline"
+    record: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("generations", "games", "window", "batch"):
+            if getattr(self, name) < 1:
+                raise BgrlError(f"{name} is {getattr(self, name)}, expected at least 1")
+        for name in ("workers", "gate_games", "gate_z", "opponent_games", "final_games"):
+            if getattr(self, name) < 0:
+                raise BgrlError(f"{name} is {getattr(self, name)}, expected at least 0")
+        for name in ("gate_games", "opponent_games", "final_games"):
+            if getattr(self, name) % 2:
+                raise BgrlError(f"{name} is {getattr(self, name)}, expected an even number of games")
+        if not self.hidden or min(self.hidden) < 1:
+            raise BgrlError(f"hidden is {list(self.hidden)}, expected one width a layer")
+        for name in ("lam", "exact"):
+            values = getattr(self, name)
+            if not values or not all(0 <= value <= 1 for value in values):
+                raise BgrlError(f"{name} is {list(values)}, expected values of 0 to 1")
+        if not self.passes > 0:
+            raise BgrlError(f"passes is {self.passes}, expected more than 0")
+        Schedule(self.lr, 1, end=self.lr_end)
+        get_encoder(self.encoder)
+        for spec in (*self.opponents, *self.final_opponents):
+            self._opponent(spec)
+
+    def run(self) -> LoopResult:
+        """Do what is left to do and return the result.
+
+        One process at a time may be at work in the folder (:func:`bgrl.files.exclusive`). Raises
+        BgrlError when training diverges or when a worker fails again and again.
+        """
+        done, kept = self._state()
+        if done < self.generations:
+            metrics = self.folder / METRICS
+            with MetricLog(metrics, self.wandb, name=self.folder.name, config=self.record) as log:
+                for generation in range(done + 1, self.generations + 1):
+                    kept = self._generation(generation, kept, log)
+        return self._finish(kept[-1])
+
+    def _generation(self, generation: int, kept: list[int], log: MetricLog) -> list[int]:
+        """One generation, from self-play to the decision; returns which nets are now kept."""
+        line: dict[str, Any] = {"generation": generation, "kept": 1}
+        name = _name(generation)
+        with _timed(line, "selfplay_seconds"):
+            made = generate(
+                FastNet.load(self._net(kept[-1])),
+                self.folder / "shards" / name,
+                seed=self.seed,
+                first_game=(generation - 1) * self.games,
+                games=self.games,
+                generation=generation,
+                lam=self._share_of(self.lam, generation),
+                exact=self._share_of(self.exact, generation),
+                workers=self.workers,
+            )
+        line |= {"games": made.games, "truncated": made.truncated_games, "positions": made.rows}
+        with _timed(line, "train_seconds"):
+            step = self._train(generation, kept[-1], log)
+        player = self._player(generation)
+        with _timed(line, "evaluate_seconds"):
+            for spec in self.opponents if self.opponent_games else ():
+                opponent = self._opponent(spec)
+                if opponent is not None:
+                    match = self._match(player, opponent, self.opponent_games, f"{name}-{spec}")
+                    line |= {f"ppg_{spec}": match.ppg, f"ppg_error_{spec}": match.standard_error}
+            if self.gate_games:
+                gate = self._match(player, self._player(kept[-1]), self.gate_games, f"{name}-gate")
+                line |= {"gate_ppg": gate.ppg, "gate_error": gate.standard_error}
+                line["kept"] = int(gate.ppg >= -self.gate_z * gate.standard_error)
+        log.write(step, line)
+        if line["kept"]:
+            kept = [*kept, generation]
+        state = {"format": STATE_FORMAT, "done": generation, "kept": kept}
+        atomic_write_json(self.folder / "state.json", state)
+        # Training only ever goes on from the net kept last.
+        for folder in (self.folder / "train").iterdir():
+            if folder.name != _name(kept[-1]):
+                shutil.rmtree(folder)
+        return kept
+
+    def _train(self, generation: int, parent: int, log: MetricLog) -> int:
+        """Train the parent on the window and publish the net; returns its step."""
+        target = self._net(generation)
+        if not (target / "net.json").exists():
+            first = max(1, generation - self.window + 1)
+            folders = [self.folder / "shards" / _name(g) for g in range(first, generation + 1)]
+            window = Window(folders, self.val_percent)
+            stream = WindowStream(window, self.batch, self.seed)
+            newest = window.generations[-1].rows * window.train_rows / window.rows
+            steps = max(1, round(self.passes * newest / stream.batch))
+            start = self._step(parent)
+            rate = Schedule(self.lr, self.generations * steps, end=self.lr_end)
+            trainer = Trainer(
+                load_net(self._net(parent)),
+                stream,
+                lambda step: rate((generation - 1) * steps + step - start),
+                **self.trainer,
+            )
+            checkpoints = self.folder / "train" / _name(generation)
+            if not trainer.resume(checkpoints) and parent:
+                trainer.resume(self.folder / "train" / _name(parent))
+            until = start + steps
+            trainer.train(until, folder=checkpoints, metrics=log, extra={"generation": generation})
+            made = {
+                "run": self.folder.name,
+                "seed": self.seed,
+                "generation": generation,
+                "games": generation * self.games,
+                "step": until,
+                "parent": load_net(self._net(parent)).hash,
+            }
+            save_net(trainer.saved_net(), target, made)
+        return self._step(generation)
+
+    def _finish(self, generation: int) -> LoopResult:
+        """The last net's folder, matches, report and export: whatever of them is missing."""
+        net = self.folder / "net"
+        weights = Weights.load(self._net(generation))
+        weights.save(net)
+        result = self.folder / "result.json"
+        before = read_json(result)["rows"] if result.exists() else []
+        played = {row["opponent"]: Row(**row) for row in before if row["match"]}
+        rows = [played.get(spec) or self._final(net, spec) for spec in self.final_opponents]
+        record = {
+            "format": RESULT_FORMAT,
+            "net": weights.hash,
+            "generation": generation,
+            "rows": [asdict(row) for row in rows],
+        }
+        atomic_write_json(result, record)
+        report = run_report(self.folder, read_metrics(self.folder / METRICS))
+        onnx = self.folder / "export" / ONNX_FILE
+        reason = ""
+        if not onnx.exists():
+            try:
+                export_net(weights, onnx.parent)
+            except MissingExtra as error:
+                reason = str(error)
+        return LoopResult(
+            net, weights.hash, generation, rows, report, None if reason else onnx, reason
+        )
+
+    def _final(self, net: Path, spec: str) -> Row:
+        """The net's match against one opponent."""
+        player = NetPlayer(FastNet.load(net), self.folder.name)
+        try:
+            opponent = load_player(spec, get_variant(self.variant))
+        except MissingExtra as error:
+            return Row(spec, None, str(error))
+        luck = luck_evaluator(player) if self.final_luck else None
+        match = self._match(player, opponent, self.final_games, f"final-{spec}", luck)
+        return Row(spec, match.to_json())
+
+    def _state(self) -> tuple[int, list[int]]:
+        """How many generations are done, and the numbers of the nets kept, the untrained one first."""
+        path = self.folder / "state.json"
+        if path.exists():
+            state = read_json(path)
+            if state.get("format") != STATE_FORMAT:
+                raise BgrlError(f"{path} is not the state of a loop")
+            return state["done"], state["kept"]
+        net = Net(get_encoder(self.encoder), self.hidden, get_variant(self.variant))
+        save_net(net.reset(self.seed), self._net(0), {"generation": 0, "games": 0, "step": 0})
+        return 0, [0]
+
+    def _match(
+        self, a: Player, b: Player, games: int, name: str, luck: LuckEvaluator | None = None
+    ) -> MatchResult:
+        """The same match, from its folder, whatever dies meanwhile."""
+        quick = games < GAMES_WORTH_A_PROCESS and fast_player(a) and fast_player(b) and not luck
+        for _ in range(MATCH_TRIES):
+            match = play_match(
+                a,
+                b,
+                games // 2,
+                self.seed,
+                variant=get_variant(self.variant),
+                luck=luck,
+                folder=self.folder / "matches" / name,
+                workers=0 if quick else self.workers,
+                label=name,
+            )
+            if not match.failures:
+                return match
+        raise BgrlError(f"{self.folder / 'matches' / name}: {match.failures[0]}")
+
+    def _opponent(self, spec: str) -> Player | None:
+        """The player that `spec` names, or None when its package is not installed."""
+        try:
+            return load_player(spec, get_variant(self.variant))
+        except MissingExtra:
+            return None
+
+    def _player(self, generation: int) -> NetPlayer:
+        return NetPlayer(FastNet.load(self._net(generation)), _name(generation))
+
+    def _net(self, generation: int) -> Path:
+        return self.folder / "nets" / _name(generation)
+
+    def _step(self, generation: int) -> int:
+        return int(read_json(self._net(generation) / "net.json")["made"]["step"])
+
+    def _share_of(self, values: tuple[float, ...], generation: int) -> float:
+        """The value whose equal share of the generations holds this one."""
+        return values[(generation - 1) * len(values) // self.generations]
+
+
+@contextmanager
+def _timed(line: dict[str, Any], key: str) -> Iterator[None]:
+    """Put the seconds that the body takes into `line`."""
+    start = time.monotonic()
+    yield
+    line[key] = round(time.monotonic() - start, 3)
+
+
+def _name(generation: int) -> str:
+    return f"gen-{generation:04d}"
