@@ -235,7 +235,7 @@ class MatchResult:
             "raw_standard_error": raw_error,
             "games": self.games,
             "plies": int(self.plies.sum()),
-            "rates": self.rates(),
+            "rates": self.rates() if self.games else None,
             "failures": [failure.to_json() for failure in self.failures],
             "ended": self.ended,
             "seconds": self.seconds,

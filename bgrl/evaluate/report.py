@@ -9,12 +9,16 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bgrl.errors import BgrlError
+from bgrl.evaluate.errors import ALL, BLUNDER, PR, Answer, Measurement
 from bgrl.evaluate.match import MatchResult
 from bgrl.evaluate.ratings import Ratings, cross_table
+from bgrl.evaluate.reference import Decision
 from bgrl.files import atomic_write_bytes, atomic_write_json, read_json
 from bgrl.formats import svg_board
-from bgrl.game import BACKGAMMON, Position
+from bgrl.game import BACKGAMMON, Position, legal_plays
 from bgrl.players import EquityPlayer
 from bgrl.players.net import NetPlayer
 
@@ -221,6 +225,44 @@ class Report:
             )
         self._add("positions", heading, f'<div class="boards">{"".join(figures)}</div>', data)
 
+    def add_errors(self, measurements: Sequence[Measurement], worst: int = 20) -> None:
+        """Errors by kind of position, calibration, and the first player's worst decisions."""
+        kinds = list(dict.fromkeys(k for measurement in measurements for k in measurement.rates()))
+        rows = []
+        for measurement in measurements:
+            rates = measurement.rates()
+            error = measurement.equity_error()
+            rows.append(
+                [
+                    escape(measurement.player),
+                    f"{rates[ALL].pr:.2f}",
+                    f"{rates[ALL].blunders:.1%}",
+                    *(
+                        f"{1000 * rates[k].mean:.1f} ± {1000 * rates[k].standard_error:.1f}"
+                        if k in rates
+                        else "·"
+                        for k in kinds
+                    ),
+                    "·" if error is None else f"{1000 * error[0]:.1f} ± {1000 * error[1]:.1f}",
+                ]
+            )
+        head = ["player", "PR", "blunders", *kinds, "equity error"]
+        body = _table(head, rows) + (
+            "<p><small>Mean error a decision in mEq, ± one standard error, by kind of position. "
+            f"PR: {PR} × the mean error. Blunders lose {BLUNDER} or more. Equity error: mean "
+            "difference from the reference's equity before the roll, in mEq.</small></p>"
+        )
+        if any(measurement.calibration() for measurement in measurements):
+            body += _image(_calibration_figure(measurements), "calibration")
+        self._add("errors", "Errors", body, [measurement.to_json() for measurement in measurements])
+        first = measurements[0]
+        figures = [_mistake(decision, answer) for decision, answer in first.worst(worst)]
+        if figures:
+            self._parts.append(
+                f"<h2>{escape(first.player)}’s worst decisions</h2>\n"
+                f'<div class="boards">{"".join(figures)}</div>'
+            )
+
     def write(self, folder: str | Path) -> Path:
         """Write ``report.html`` and ``report.json`` into `folder`; returns the HTML file."""
         folder = Path(folder)
@@ -374,6 +416,34 @@ def _ladder_figure(ratings: Ratings) -> "Figure":
     axis.set_ylim(0.4, len(ratings.players) + 0.6)
     axis.set_xlabel("rating, with 95% intervals against the anchor")
     return figure
+
+
+def _calibration_figure(measurements: Sequence[Measurement]) -> "Figure":
+    figure, axes = _axes(2, "reference's probability")
+    for axis, output in zip(axes, ("win", "win_gammon"), strict=True):
+        axis.plot([0, 1], [0, 1], color="#888", lw=0.8)
+        for measurement, colour in zip(measurements, _cycle(), strict=False):
+            points = measurement.calibration(output)
+            axis.plot(
+                [mine for mine, _, _ in points], [truth for _, truth, _ in points],
+                "o-", ms=4, lw=1.2, color=colour, label=measurement.player,
+            )  # fmt: skip
+        axis.set_xlabel(f"player's probability: {output.replace('_', ' a ')}")
+    axes[0].legend(frameon=False)
+    return figure
+
+
+def _mistake(decision: Decision, answer: Answer) -> str:
+    """A board picture with the play made as arrows, and what was better."""
+    plays = legal_plays(decision.position, decision.dice)
+    made = next(play for play in plays if np.array_equal(play.position.board, answer.play))
+    best = next(play for play in plays if np.array_equal(play.position.board, decision.best))
+    picture = svg_board(decision.position, play=made, dice=decision.dice)
+    return (
+        f"<figure>{_svg_image(picture, decision.kind)}<figcaption>{escape(decision.kind)} "
+        f"{decision.dice[0]}-{decision.dice[1]} <small>{decision.position.gnubg_id}</small><br>"
+        f"{escape(str(made))} loses {answer.loss:.3f} to {escape(str(best))}</figcaption></figure>"
+    )
 
 
 def _axes(columns: int, ylabel: str, height: float = 3.2) -> tuple["Figure", Any]:

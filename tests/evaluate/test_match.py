@@ -167,6 +167,17 @@ def test_a_good_luck_evaluator_takes_the_variance_out():
     assert abs(result.ppg - 0.63) < 4 * result.standard_error
 
 
+def test_two_seeds_agree_within_their_errors_as_often_as_they_should():
+    a, b = load_player("pubeval"), load_player("random")
+    results = [play_match(a, b, 100, seed=seed) for seed in range(40)]
+    z = [
+        (one.ppg - other.ppg) / math.hypot(one.standard_error, other.standard_error)
+        for one, other in zip(results[::2], results[1::2], strict=True)
+    ]
+    assert sum(abs(value) < 1.96 for value in z) >= 17  # 19 of 20 expected
+    assert 0.6 < np.std(z) < 1.5
+
+
 def test_results_count_points_rates_and_errors(net_player):
     result = play_match(load_player("pubeval"), load_player("random"), 50, seed=6)
     points = np.sign(result.outcomes) * np.abs(result.outcomes)
@@ -317,6 +328,8 @@ def test_a_match_with_too_many_failures_ends_and_says_why(monkeypatch):
     assert len(result.failures) == 4
     assert "more than 3 games were set aside" in result.ended
     assert "RuntimeError: lost my dice" in result.ended
+    assert result.to_json()["ppg"] is None
+    json.dumps(result.to_json(), allow_nan=False)
 
 
 def always_game_0(self, seed, game, seat):

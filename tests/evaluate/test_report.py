@@ -9,7 +9,9 @@ import pytest
 from bgrl.encoding import get_encoder
 from bgrl.errors import BgrlError, CorruptFile
 from bgrl.evaluate import play_match
+from bgrl.evaluate.errors import measure
 from bgrl.evaluate.ratings import rate, round_robin
+from bgrl.evaluate.reference import build_reference
 from bgrl.evaluate.report import Report, examples, learning_curve, run_report
 from bgrl.nets import Net, save_net
 from bgrl.players import load_player
@@ -126,3 +128,20 @@ def test_the_ladder_shows_ratings_and_both_sides_of_each_match(tmp_path, net_pla
     entries = {(entry["a"], entry["b"]): entry["ppg"] for entry in data["cross_table"]}
     assert len(entries) == 6
     assert entries["pubeval", "random"] == -entries["random", "pubeval"] > 0
+
+
+@pytest.mark.gnubg
+def test_errors_have_a_table_a_calibration_plot_and_the_worst_boards(tmp_path):
+    built = build_reference(tmp_path / "positions.parquet", count=45, seed=1, judge="gnubg_0ply")
+    names = ("pubeval", "gnubg_0ply")
+    measurements = [measure(load_player(name), built.decisions) for name in names]
+    report = Report("Errors")
+    report.add_errors(measurements, worst=5)
+    html = report.write(tmp_path).read_text()
+    assert len(pictures(html)) == 1 + 5
+    data = json.loads((tmp_path / "report.json").read_text())["errors"]
+    assert [entry["player"] for entry in data] == ["pubeval", "gnubg_0ply"]
+    assert data[1]["rates"]["all"]["mean_error"] == 0
+    decision, answer = measurements[0].worst()[0]
+    assert data[0]["worst"][0]["position"] == decision.position.gnubg_id
+    assert f"loses {answer.loss:.3f} to" in html
