@@ -1,4 +1,4 @@
-"""Progress of long work: a bar with rate and time left, or a plain line a minute without a terminal."""
+"""Progress of long work: a bar with rate and time left; without a terminal, a line a minute."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""What every test gets: no network, no surprise from the user's settings, gnubg tests only with gnubg."""
+"""What every test gets: no network, none of the user's settings, gnubg tests only with gnubg."""
 
 import importlib.util
 import os

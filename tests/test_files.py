@@ -33,21 +33,28 @@ def test_json_round_trip_replaces(tmp_path):
 def test_json_refuses_nan_and_keeps_the_old_file(tmp_path):
     path = tmp_path / "a.json"
     atomic_write_json(path, 1)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="nan"):
         atomic_write_json(path, float("nan"))
     assert read_json(path) == 1
     assert os.listdir(tmp_path) == ["a.json"]
 
 
 def test_a_failing_writer_leaves_nothing(tmp_path):
-    with pytest.raises(RuntimeError), atomic_file(tmp_path / "a") as temporary:
-        temporary.write_text("half")
-        assert temporary.name.startswith("_tmp.")
-        raise RuntimeError
-    with pytest.raises(RuntimeError), atomic_dir(tmp_path / "b") as folder:
-        (folder / "half").write_text("half")
-        raise RuntimeError
-    assert os.listdir(tmp_path) == []
+    def half_a_file():
+        with atomic_file(tmp_path / "a") as temporary:
+            temporary.write_text("half")
+            assert temporary.name.startswith("_tmp.")
+            raise RuntimeError
+
+    def half_a_folder():
+        with atomic_dir(tmp_path / "b") as folder:
+            (folder / "half").write_text("half")
+            raise RuntimeError
+
+    for write in (half_a_file, half_a_folder):
+        with pytest.raises(RuntimeError):
+            write()
+        assert os.listdir(tmp_path) == []
 
 
 def test_folder_replaces_a_folder(tmp_path):

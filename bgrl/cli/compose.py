@@ -2,9 +2,10 @@
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
@@ -38,7 +39,7 @@ def compose(stage: str, overrides: list[str]) -> Launch:
     wrong type, a missing value, an unknown choice of a group, or an override that is no key=value.
     """
     config = _compose(stage, overrides)
-    for key, value in _leaves(config).items():
+    for key, value in _leaves(_values(config)).items():
         if value == MISSING:
             raise BgrlError(f"{stage}: {key} must be given: {key}=…")
     try:
@@ -51,7 +52,7 @@ def compose(stage: str, overrides: list[str]) -> Launch:
 def positional(stage: str, key: str, argument: str) -> str:
     """The override that sets `key` to a bare argument, which may hold any character."""
     name, equals, _ = argument.partition("=")
-    if equals and name in CONFIGS[stage].__dataclass_fields__:
+    if equals and name in {field.name for field in dataclasses.fields(CONFIGS[stage])}:
         return argument
     escaped = argument.replace("\\", "\\\\").replace("'", "\\'")
     return f"{key}='{escaped}'"
@@ -70,7 +71,7 @@ def stage_help(stage: str, summary: str, overrides: list[str]) -> str:
     lines = [f"bgrl {stage}: {summary}", ""]
     lines += [line.removeprefix("# ") for line in examples.group().splitlines()]
     lines += ["", "Options, with their values" + (":" if overrides else " unless given:"), ""]
-    rows = list(_rows(_compose(stage, overrides)))
+    rows = list(_rows(_values(_compose(stage, overrides))))
     comments = yaml_comments(text)
     width = min(max(len(row) for _, row in rows), 44)
     for key, row in rows:
@@ -98,12 +99,11 @@ def yaml_comments(text: str) -> dict[str, str]:
 def groups(stage: str) -> dict[str, list[str]]:
     """The config groups that a stage's defaults list offers, with their choices."""
     folder = shipped("configs")
-    defaults = OmegaConf.load(folder / f"{stage}.yaml").get("defaults", [])
-    names = [name for entry in defaults if isinstance(entry, DictConfig) for name in entry]
-    return {
-        str(name): sorted(path.stem for path in (folder / str(name)).glob("*.yaml"))
-        for name in names
-    }
+    stage_config = cast(DictConfig, OmegaConf.load(folder / f"{stage}.yaml"))
+    names = [
+        str(name) for entry in stage_config.defaults if OmegaConf.is_dict(entry) for name in entry
+    ]
+    return {name: sorted(path.stem for path in (folder / name).glob("*.yaml")) for name in names}
 
 
 def _compose(stage: str, overrides: list[str]) -> DictConfig:
@@ -139,7 +139,7 @@ def _explain(stage: str, error: BaseException) -> str:
         cause = cause.__cause__
     key = getattr(cause, "full_key", None)
     if isinstance(cause, ConfigKeyError) or type(cause).__name__ == "ConfigAttributeError":
-        known = list(_leaves(_compose(stage, [])))
+        known = list(_leaves(_values(_compose(stage, []))))
         return f"unknown key {key!r}{suggestion(str(key), known)}"
     if key:
         return f"{key}: {_first_line(cause)}"
@@ -150,30 +150,31 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _leaves(config: DictConfig, prefix: str = "") -> dict[str, Any]:
+def _leaves(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Every value of a config that isn't a section, by dotted key."""
     found: dict[str, Any] = {}
-    for key in config:
-        if OmegaConf.is_missing(config, key):
-            found[f"{prefix}{key}"] = MISSING
-        elif OmegaConf.is_dict(config[key]):
-            found |= _leaves(config[key], f"{prefix}{key}.")
+    for key, value in config.items():
+        if isinstance(value, dict):
+            found |= _leaves(value, f"{prefix}{key}.")
         else:
-            value = config[key]
-            found[f"{prefix}{key}"] = list(value) if OmegaConf.is_list(value) else value
+            found[prefix + key] = value
     return found
 
 
-def _rows(config: DictConfig, prefix: str = "", indent: int = 0):
+def _rows(config: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """(dotted key, "key: value" as indented YAML) of every line of a config."""
-    for key in config:
-        name = f"{prefix}{key}"
-        pad = " " * indent
-        if not OmegaConf.is_missing(config, key) and OmegaConf.is_dict(config[key]):
-            yield name, f"{pad}{key}:"
-            yield from _rows(config[key], f"{name}.", indent + 2)
+    indent = "  " * prefix.count(".")
+    for key, value in config.items():
+        if isinstance(value, dict):
+            yield prefix + key, f"{indent}{key}:"
+            yield from _rows(value, f"{prefix}{key}.")
         else:
-            yield name, f"{pad}{key}: {_scalar(_leaves(config)[str(key)])}"
+            yield prefix + key, f"{indent}{key}: {_scalar(value)}"
+
+
+def _values(config: DictConfig) -> dict[str, Any]:
+    """The config as plain data, with MISSING where a value is missing."""
+    return cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
 
 
 def _scalar(value: Any) -> str:
@@ -187,7 +188,7 @@ def _scalar(value: Any) -> str:
 
 def _absolute(config: Any) -> Any:
     """The dataclass with each Path made absolute: no run may depend on where a worker stands."""
-    changes = {}
+    changes: dict[str, Any] = {}
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if isinstance(value, Path):

@@ -1,4 +1,4 @@
-"""`bgrl describe FILE`: what a shard, generation, checkpoint, export, match or run is, on one screen."""
+"""`bgrl describe FILE`: what a file or folder that bgrl made is, on one screen."""
 
 import json
 from collections.abc import Callable

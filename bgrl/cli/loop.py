@@ -63,7 +63,7 @@ def table(result: LoopResult) -> str:
             f"{row.match['games']:>9,}{rates['win']:>8.1%}{gammons:>18}"
         )
     if any(row.match and row.match["luck_by"] for row in result.rows):
-        lines += ["", "Points are less the luck of the dice as the net sees it; wins are as played."]
+        lines += ["", "Points are less the luck of the dice as the net sees it; wins as played."]
     return "\n".join(
         [
             *lines,

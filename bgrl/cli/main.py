@@ -88,7 +88,7 @@ def overview() -> str:
     """The text of `bgrl --help`."""
     lines = ["usage: bgrl <stage> [key=value ...]", "", "stages:"]
     lines += [f"  {stage:<10} {summary}" for stage, summary in STAGES.items()]
-    lines += ["", "bgrl <stage> --help shows the stage's options, --cfg the config it would run with."]
+    lines += ["", "bgrl <stage> --help shows its options, --cfg the config that it would run with."]
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def untrained_net(config: NetConfig, variant: str, seed: int) -> "Net":
-    """A net with fresh weights. Raises BgrlError for an unknown encoder or variant, or no layers."""
+    """A net with fresh weights. Raises BgrlError for an unknown encoder or variant, or no layer."""
     from bgrl.nets import Net
 
     if not config.hidden or min(config.hidden) < 1:

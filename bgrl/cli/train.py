@@ -7,6 +7,7 @@ from bgrl.cli.config import TrainConfig
 from bgrl.cli.nets import untrained_net
 from bgrl.cli.record import run_folder
 from bgrl.data import Window, WindowStream, is_complete
+from bgrl.data.generations import MANIFEST
 from bgrl.errors import BgrlError
 from bgrl.files import sha256_file
 from bgrl.nets import load_net, save_net
@@ -23,7 +24,8 @@ def run(config: TrainConfig, launch: Launch) -> None:
         net = untrained_net(config.net, window.variant.name, config.seed)
     else:
         net = load_net(config.start)
-    read = {str(folder / "manifest.json"): sha256_file(folder / "manifest.json") for folder in folders}
+    manifests = [folder / MANIFEST for folder in folders]
+    read = {str(manifest): sha256_file(manifest) for manifest in manifests}
     read["start"] = net.hash
     rate = Schedule(config.lr, steps, config.schedule, config.warmup, config.lr_end)
     trainer = Trainer(net, stream, rate, **launch.resolved["trainer"])

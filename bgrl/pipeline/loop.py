@@ -1,4 +1,4 @@
-"""The loop: self-play → train → evaluate → keep the net if it isn't worse, generation by generation.
+"""The loop: self-play → train → evaluate → keep the net if it isn't worse, again and again.
 
 All that a run knows is in its folder, and all of it is published whole:
 
@@ -87,8 +87,8 @@ class Loop:
     window: how many of the newest generations to train on. passes: how often a position is trained
     on before it leaves the window, on average: a generation's steps see as many positions as the
     newest has, times this. batch: positions. lr, lr_end: the learning rate at the start and at the
-    end of the run, with half a cosine between. val_percent: games of a hundred held out. trainer: further arguments of
-    :class:`bgrl.train.Trainer`.
+    end of the run, with half a cosine between. val_percent: games of a hundred held out. trainer:
+    further arguments of :class:`bgrl.train.Trainer`.
 
     gate_games: games between a new net and the one kept so far; 0 keeps every net. gate_z: a net
     is dropped when it is worse by more than so many standard errors.
@@ -139,7 +139,7 @@ class Loop:
                 raise BgrlError(f"{name} is {getattr(self, name)}, expected at least 0")
         for name in ("gate_games", "opponent_games", "final_games"):
             if getattr(self, name) % 2:
-                raise BgrlError(f"{name} is {getattr(self, name)}, expected an even number of games")
+                raise BgrlError(f"{name} is {getattr(self, name)}, expected an even number")
         if not self.hidden or min(self.hidden) < 1:
             raise BgrlError(f"hidden is {list(self.hidden)}, expected one width a layer")
         for name in ("lam", "exact"):
@@ -282,7 +282,7 @@ class Loop:
         return Row(spec, match.to_json())
 
     def _state(self) -> tuple[int, list[int]]:
-        """How many generations are done, and the numbers of the nets kept, the untrained one first."""
+        """How many generations are done, and which nets were kept, the untrained one first."""
         path = self.folder / "state.json"
         if path.exists():
             state = read_json(path)
