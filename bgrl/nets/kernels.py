@@ -38,8 +38,8 @@ class NetArrays(NamedTuple):
     ``rows`` is float32[52 * checkers * widths[0]], the first layer's table; ``bias`` float32
     [widths[0]], the hidden sums of an empty board; ``weights`` the later layers one after another,
     each its bias [out] then its matrix [in, out], flat; ``widths`` int64, every layer's width
-    rounded up to whole vectors (the padding computes zeros); ``points`` int64[3], what a win, gammon and
-    backgammon count.
+    rounded up to whole vectors (the padding computes zeros); ``points`` int64[3], what a win,
+    a gammon and a backgammon count.
     """
 
     rows: np.ndarray
