@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -40,6 +41,14 @@ def held_out(seed, games, percent):
     return out
 
 
+class _Rows(NamedTuple):
+    """A shard, its game numbers, and the rows and training rows of each of its row groups."""
+
+    shard: Shard
+    games: np.ndarray
+    groups: list[tuple[int, int]]
+
+
 class Window:
     """The row groups of some generations, and which rows of them are for training.
 
@@ -61,36 +70,25 @@ class Window:
         self.val_percent = val_percent
         self.generations: list[Generation] = [open_generation(f, verify) for f in folders]
         self.skipped: list[Skipped] = [s for g in self.generations for s in g.skipped]
-        found: list[tuple[Shard, np.ndarray]] = []
+        found: list[_Rows] = []
         for shard in (shard for generation in self.generations for shard in generation.shards):
             try:
-                found.append((shard, read_columns(shard, ["game"]).column("game").to_numpy()))
+                found.append(_count(shard, val_percent))
             except CorruptFile as error:
                 self._leave_out(shard, str(error))
         found = self._without_repeated_games(found)
-        self.shards = [shard for shard, _ in found]
+        self.shards = [counted.shard for counted in found]
         variants = sorted({shard.meta.variant for shard in self.shards})
         if len(variants) > 1:
             raise BgrlError(f"the window mixes variants: {', '.join(variants)}")
-        group_shard: list[int] = []
-        group_index: list[int] = []
-        rows: list[int] = []
-        train: list[int] = []
-        for k, (shard, games) in enumerate(found):
-            val = held_out(np.uint64(shard.meta.seed), games, val_percent)
-            start = 0
-            for g in range(shard.footer.num_row_groups):
-                n = shard.footer.row_group(g).num_rows
-                group_shard.append(k)
-                group_index.append(g)
-                rows.append(n)
-                train.append(n - int(np.count_nonzero(val[start : start + n])))
-                start += n
+        groups = [
+            (k, g, rows, train)
+            for k, counted in enumerate(found)
+            for g, (rows, train) in enumerate(counted.groups)
+        ]
+        columns = np.array(groups, np.int64).reshape(-1, 4).T
         #: For each row group: its shard, its number there, its rows and how many are for training.
-        self.group_shard = np.array(group_shard, np.int64)
-        self.group_index = np.array(group_index, np.int64)
-        self.group_rows = np.array(rows, np.int64)
-        self.group_train_rows = np.array(train, np.int64)
+        self.group_shard, self.group_index, self.group_rows, self.group_train_rows = columns
         if not self.train_rows:
             where = ", ".join(str(folder) for folder in folders) or "no folder"
             raise BgrlError(f"no position to train on in {where}")
@@ -166,35 +164,37 @@ class Window:
         log.warning("left out: %s", reason)
         self.skipped.append(Skipped(shard.path, reason))
 
-    def _without_repeated_games(
-        self, found: list[tuple[Shard, np.ndarray]]
-    ) -> list[tuple[Shard, np.ndarray]]:
+    def _without_repeated_games(self, found: list[_Rows]) -> list[_Rows]:
         """`found` without the shards that repeat a game (seed, number) of an earlier one."""
-        shards = [shard for shard, _ in found]
         repeats: dict[int, tuple[int, int, int]] = {}
-        for seed in {shard.meta.seed for shard in shards}:
-            members = [k for k, shard in enumerate(shards) if shard.meta.seed == seed]
-            firsts = [_run_starts(found[k][1]) for k in members]
-            numbers = np.concatenate(firsts)
-            owners = np.repeat(members, [len(f) for f in firsts])
+        for seed in {counted.shard.meta.seed for counted in found}:
+            members = [k for k, counted in enumerate(found) if counted.shard.meta.seed == seed]
+            numbers = np.concatenate([found[k].games for k in members])
+            owners = np.repeat(members, [len(found[k].games) for k in members])
             order = np.argsort(numbers, kind="stable")
             numbers, owners = numbers[order], owners[order]
             for i in np.flatnonzero(numbers[1:] == numbers[:-1]).tolist():
-                later = int(owners[i + 1])
-                repeats.setdefault(later, (seed, int(numbers[i]), int(owners[i])))
+                repeats.setdefault(int(owners[i + 1]), (seed, int(numbers[i]), int(owners[i])))
         kept = []
-        for k, shard in enumerate(shards):
+        for k, counted in enumerate(found):
             if k in repeats:
                 seed, game, earlier = repeats[k]
+                path, first = counted.shard.path, found[earlier].shard.path
                 self._leave_out(
-                    shard,
-                    f"{shard.path}: game {game} of seed {seed} is also in {shards[earlier].path}",
+                    counted.shard, f"{path}: game {game} of seed {seed} is also in {first}"
                 )
             else:
-                kept.append(found[k])
+                kept.append(counted)
         return kept
 
 
-def _run_starts(games: np.ndarray) -> np.ndarray:
-    """The game numbers of `games` without the repetition of adjacent rows."""
-    return games[np.flatnonzero(np.diff(games, prepend=-1))]
+def _count(shard: Shard, val_percent: int) -> _Rows:
+    games = read_columns(shard, ["game"]).column("game").to_numpy()
+    train = ~held_out(np.uint64(shard.meta.seed), games, val_percent)
+    groups = []
+    start = 0
+    for g in range(shard.footer.num_row_groups):
+        rows = shard.footer.row_group(g).num_rows
+        groups.append((rows, int(np.count_nonzero(train[start : start + rows]))))
+        start += rows
+    return _Rows(shard, games[np.flatnonzero(np.diff(games, prepend=-1))], groups)
