@@ -32,7 +32,6 @@ from bgrl.evaluate.fast import fast_player
 from bgrl.evaluate.luck import LuckEvaluator
 from bgrl.evaluate.report import run_report
 from bgrl.export import export_net
-from bgrl.export.export import ONNX_FILE
 from bgrl.files import atomic_write_json, read_json
 from bgrl.game import get_variant
 from bgrl.nets import FastNet, Net, Weights, load_net, save_net
@@ -259,7 +258,7 @@ class Loop:
         }
         atomic_write_json(result, record)
         report = run_report(self.folder, read_metrics(self.folder / METRICS))
-        onnx = self.folder / "export" / ONNX_FILE
+        onnx = self.folder / "export" / "net.onnx"
         reason = ""
         if not onnx.exists():
             try:

@@ -16,6 +16,11 @@ from bgrl.files import shipped
 # Values for the keys that a stage has no default for.
 REQUIRED = {
     "loop": ["name=x"],
+    "selfplay": ["name=x"],
+    "train": ["name=x", "data=[x]"],
+    "evaluate": ["player=x"],
+    "export": ["net=x"],
+    "report": ["run=x"],
     "describe": ["path=x"],
 }
 
@@ -176,7 +181,7 @@ def test_help_shows_the_values_of_a_preset(run):
     _, preset, _ = run("loop", "level=quickstart", "--help")
     assert re.search(r"^  name: \?\?\? ", plain, re.MULTILINE)
     assert re.search(r"^  name: quickstart ", preset, re.MULTILINE)
-    assert "Presets: level=quickstart" in plain
+    assert re.search(r"^Presets: level=.*\bquickstart\b", plain, re.MULTILINE)
 
 
 def test_any_file_name_can_be_described(run, tmp_path):
