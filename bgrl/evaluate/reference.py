@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -211,9 +210,7 @@ def draw_positions(count: int, seed: int, kinds: Sequence[str] = KINDS) -> list[
     From each game at most PER_GAME, and at most one of a kind; kinds that are short first.
     """
     quota = {kind: count // len(kinds) + (i < count % len(kinds)) for i, kind in enumerate(kinds)}
-    players: dict[str, Player] = {
-        name: load_player(name) for name in {name for a, b, _ in SOURCES for name in (a, b)}
-    }
+    players = {name: load_player(name) for name in _source_names()}
     found: list[Found] = []
     seen: set[bytes] = set()
     with progress(count, "draw positions", "positions") as bar:
@@ -223,7 +220,7 @@ def draw_positions(count: int, seed: int, kinds: Sequence[str] = KINDS) -> list[
                 break
             candidates: dict[str, list[Found]] = {}
             for decision in _decisions_of(players, seed, game):
-                if decision.kind in short and _matters(players[MATTERS_TO], decision):
+                if decision.kind in short:
                     candidates.setdefault(decision.kind, []).append(decision)
             state = np.uint64(game_stream(seed, game, STREAM + 1))
             taken = 0
@@ -231,13 +228,19 @@ def draw_positions(count: int, seed: int, kinds: Sequence[str] = KINDS) -> list[
                 state, pick = next_below(np.uint64(state), len(candidates[kind]))
                 decision = candidates[kind][pick]
                 key = decision.board.tobytes() + bytes(sorted(decision.dice))
-                if key not in seen and taken < PER_GAME:
+                if taken == PER_GAME:
+                    break
+                if key not in seen and _matters(players[MATTERS_TO], decision):
                     seen.add(key)
                     found.append(decision)
                     quota[kind] -= 1
                     taken += 1
             bar.advance(taken)
     return found
+
+
+def _source_names() -> list[str]:
+    return sorted({name for a, b, _ in SOURCES for name in (a, b)})
 
 
 def _matters(player: Player, decision: Found) -> bool:
@@ -308,7 +311,7 @@ def build_reference(
     path: str | Path,
     count: int = 10_080,
     seed: int = 20_260,
-    judge: str = "gnubg_2ply",
+    judge: str = "gnubg107_2ply",
     workers: int = 1,
     work: str | Path | None = None,
 ) -> Reference:
@@ -344,7 +347,7 @@ def build_reference(
         "count": count,
         "sources": [list(source) for source in SOURCES],
         "kinds": DEFINITIONS,
-        "engines": {name: version(name) for name in ("gnubg-nn",)},
+        "players": {name: load_player(name).identity for name in _source_names()},
         "command": f"build_reference({path.name!r}, count={count}, seed={seed}, judge={judge!r})",
         "date": datetime.now(UTC).date().isoformat(),
     }

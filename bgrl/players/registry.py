@@ -8,7 +8,7 @@ from bgrl.files import shipped
 from bgrl.game import BACKGAMMON, Variant
 from bgrl.players.player import Player
 
-GNUBG = re.compile(r"gnubg_([0-3])ply")
+GNUBG = re.compile(r"gnubg(107)?_([0-3])ply")
 SAGE = re.compile(r"sage_([0-2])ply")
 
 
@@ -16,8 +16,9 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
     """The player that `spec` names.
 
     "random"; "pubeval"; "gnubg_0ply" to "gnubg_3ply" (GNU Backgammon, the extra `gnubg`);
-    "sage_0ply" to "sage_2ply" (Sage, the extra `engines`); a level, whose net lies in
-    checkpoints/; or the folder of a checkpoint. Plies count as GNU Backgammon counts them.
+    "gnubg107_0ply" to "gnubg107_3ply" (with its pruning nets, faster) and "sage_0ply" to
+    "sage_2ply" (Sage), both of the extra `engines`; a level, whose net lies in checkpoints/; or
+    the folder of a checkpoint. Plies count as GNU Backgammon counts them.
 
     Raises BgrlError, naming what there is, for anything else; MissingExtra with the line that
     installs a missing package; CorruptFile and EncoderMismatch for a net that can't be loaded.
@@ -32,9 +33,9 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
 
         return PubevalPlayer(variant)
     if match := GNUBG.fullmatch(text):
-        from bgrl.players.gnubg import GnubgPlayer
+        from bgrl.players.gnubg import Gnubg107Player, GnubgPlayer
 
-        return GnubgPlayer(int(match[1]), variant)
+        return (Gnubg107Player if match[1] else GnubgPlayer)(int(match[2]), variant)
     if match := SAGE.fullmatch(text):
         from bgrl.players.sage import SagePlayer
 
@@ -49,6 +50,7 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
 
 
 def _known(levels: Path) -> str:
-    names = ["random", "pubeval", "gnubg_0ply to gnubg_3ply", "sage_0ply to sage_2ply"]
+    engines = (("gnubg", 3), ("gnubg107", 3), ("sage", 2))
+    names = ["random", "pubeval", *(f"{name}_0ply to {name}_{most}ply" for name, most in engines)]
     names += sorted(file.parent.name for file in levels.glob("*/net.json"))
     return "known are " + ", ".join(names)

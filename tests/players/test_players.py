@@ -226,6 +226,20 @@ def test_a_deeper_player_looks_further_at_good_plays_only(decisions):
             assert found[0] >= ranked[0].equity - 0.01
 
 
+@pytest.mark.gnubg
+def test_both_gnubg_packages_hold_the_same_net(decisions):
+    pytest.importorskip("gnubg")
+    one, other = load_player("gnubg_0ply"), load_player("gnubg107_0ply")
+    for board, _, _ in decisions[::100]:
+        p, q = (player.evaluate(Position(board)).probabilities for player in (one, other))
+        # They differ in detail: bear-off databases, and what they take for impossible.
+        assert p == pytest.approx(q, abs=0.005 if not is_race(board) else 0.02)
+    one, other = load_player("gnubg_1ply"), load_player("gnubg107_1ply")
+    for board, _, _ in decisions[::300]:
+        p, q = (player.evaluate(Position(board)).equity for player in (one, other))
+        assert p == pytest.approx(q, abs=0.05)  # pruning looks at fewer replies
+
+
 def test_look_deeper_keeps_what_is_worth_it():
     asked = []
 
