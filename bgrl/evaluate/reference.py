@@ -8,7 +8,7 @@ stream of their own, so no training run can have used them.
 import itertools
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.evaluate.kinds import DEFINITIONS, KINDS, kind_of
+from bgrl.evaluate.luck import LuckEvaluator
+from bgrl.evaluate.rollout import roll_out
 from bgrl.files import atomic_file, shipped
 from bgrl.game import BACKGAMMON, Position
 from bgrl.game.board import SLOTS, loss_level
@@ -46,6 +48,10 @@ PER_GAME = 3
 # A decision counts if this player sees so much equity between the best play and the worst.
 MATTERS_TO = "gnubg_0ply"
 MATTERS = 0.01
+
+# A rollout takes this many plays at most, of those within so much equity of the best.
+SERIOUS_PLAYS = 4
+SERIOUS = 0.1
 
 _BOARD = pa.binary(2 * SLOTS)
 SCHEMA = pa.schema(
@@ -288,7 +294,6 @@ class _JudgeJob:
 
     judge: EquityPlayer
     found: list[Found]
-    judged: dict[int, _Judged] = field(default_factory=dict)
 
     def prepare(self) -> None:
         self.judge.evaluate(Position.start())
@@ -313,21 +318,24 @@ def build_reference(
     seed: int = 20_260,
     judge: str = "gnubg107_2ply",
     workers: int = 1,
-    work: str | Path | None = None,
 ) -> Reference:
     """Draw `count` decisions, have every legal play judged, and write them to `path`.
 
-    judge: the player whose equities are the reference. work: a folder that keeps what has been
-    judged, so that a killed build goes on; beside `path` by default, and removed at the end.
+    judge: the player whose equities are the reference. What has been judged is kept beside `path`
+    until the end, so that a killed build goes on.
     """
     path = Path(path)
     player = load_player(judge)
     if not isinstance(player, EquityPlayer):
         raise BgrlError(f"{judge} estimates no equities")
     found = draw_positions(count, seed)
-    journal = Path(work) if work else path.with_name(f"_build.{path.stem}.jsonl")
+    journal = path.with_name(f"_build.{path.stem}.jsonl")
     job = _JudgeJob(player, found)
-    done = _read_journal(journal, {"judge": player.identity, "count": count, "seed": seed})
+    identity = {"judge": player.identity, "count": count, "seed": seed}
+    done = {
+        row["task"]: _Judged(**row | {"plays": [bytes.fromhex(play) for play in row["plays"]]})
+        for row in _read_journal(journal, identity)
+    }
     todo = [task for task in range(count) if task not in done]
     batches = (todo[i : i + 8] for i in range(0, len(todo), 8))
     events = run_in_processes(job, batches, max(1, workers), timeout=600)
@@ -357,26 +365,134 @@ def build_reference(
     return reference
 
 
+@dataclass
+class _RolledOut:
+    task: int
+    means: list[float]
+    errors: list[float]
+
+
+@dataclass
+class _RolloutJob:
+    """Rolls out the serious plays of some decisions."""
+
+    player: Player
+    luck: LuckEvaluator | None
+    decisions: list[Decision]
+    games: int
+    seed: int
+
+    def prepare(self) -> None:
+        roll_out(self.player, BACKGAMMON.start_board(), 1, 0, self.luck)
+
+    def run(self, tasks: list[int]) -> Iterator[Started | _RolledOut]:
+        for task in tasks:
+            decision = self.decisions[task]
+            means = np.full(len(decision.plays), np.nan)
+            errors = means.copy()
+            for i in serious_plays(decision):
+                yield Started(task, int(i))
+                mean, errors[i] = roll_out(
+                    self.player, decision.plays[i].copy(), self.games, self.seed + task, self.luck
+                )
+                means[i] = -mean
+            yield _RolledOut(task, means.tolist(), errors.tolist())
+
+
+def serious_plays(decision: Decision) -> np.ndarray:
+    """Indices of the plays that may well be the best: SERIOUS_PLAYS within SERIOUS of the best."""
+    best = np.argsort(-decision.equities, kind="stable")[:SERIOUS_PLAYS]
+    return best[decision.equities[best] >= decision.equities.max() - SERIOUS]
+
+
+def hard_decisions(reference: Reference, player: Player, count: int) -> list[int]:
+    """Numbers of `count` decisions in which `player` disagrees with the reference's evaluation.
+
+    As many of each kind as possible, those that it gets most wrong first.
+    """
+    losses = np.array([d.loss(player.choose(d.board.copy(), *d.dice)) for d in reference.decisions])
+    chosen: list[int] = []
+    for rank in range(len(losses)):
+        for kind in KINDS:
+            of_kind = [i for i, d in enumerate(reference.decisions) if d.kind == kind]
+            worst = sorted(of_kind, key=lambda i: -losses[i])
+            if rank < len(worst) and losses[worst[rank]] > 0 and len(chosen) < count:
+                chosen.append(worst[rank])
+        if len(chosen) == count:
+            break
+    return sorted(chosen)
+
+
+def add_rollouts(
+    path: str | Path,
+    count: int = 200,
+    games: int = 324,
+    seed: int = 20_261,
+    player: str = "gnubg_0ply",
+    luck: LuckEvaluator | None = None,
+    workers: int = 1,
+) -> Reference:
+    """Roll out the serious plays of `count` hard decisions of the file at `path`, and save it.
+
+    player: plays the rollouts, and by where it differs from the reference says what is hard.
+    luck: a luck evaluator for less noise. Work in progress is kept beside the file.
+    """
+    path = Path(path)
+    reference = Reference.load(path)
+    roller = load_player(player)
+    numbers = hard_decisions(reference, roller, count)
+    decisions = [reference.decisions[number] for number in numbers]
+    settings = {
+        "player": roller.identity,
+        "luck_by": luck.identity if luck else None,
+        "decisions": len(numbers),
+        "games": games,
+        "seed": seed,
+    }
+    journal = path.with_name(f"_rollouts.{path.stem}.jsonl")
+    done = {row["task"]: _RolledOut(**row) for row in _read_journal(journal, settings)}
+    todo = [[task] for task in range(len(numbers)) if task not in done]
+    job = _RolloutJob(roller, luck, decisions, games, seed)
+    events = run_in_processes(job, iter(todo), max(1, workers), timeout=3600)
+    with open(journal, "a") as file, progress(len(numbers), "roll out", "positions") as bar:
+        bar.advance(len(done))
+        for event in events:
+            if isinstance(event, Lost):
+                raise BgrlError(f"rollout of position {numbers[event.task]}: {event.reason}")
+            if isinstance(event, _RolledOut):
+                done[event.task] = event
+                file.write(json.dumps(event.__dict__) + "\n")
+                file.flush()
+                bar.advance()
+    updated = list(reference.decisions)
+    for task, number in enumerate(numbers):
+        updated[number] = replace(
+            updated[number],
+            rollouts=np.array(done[task].means, dtype=np.float32),
+            rollout_errors=np.array(done[task].errors, dtype=np.float32),
+        )
+    result = Reference(updated, reference.made | {"rollouts": settings})
+    result.save(path)
+    journal.unlink()
+    return result
+
+
 def _hex(plays: list[bytes]) -> list[str]:
     return [play.hex() for play in plays]
 
 
-def _read_journal(path: Path, identity: dict[str, Any]) -> dict[int, _Judged]:
-    """What a build that was killed had judged; starts the file if there is none."""
+def _read_journal(path: Path, identity: dict[str, Any]) -> list[dict[str, Any]]:
+    """The lines of a piece of work that was killed; starts the file if there is none."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(identity) + "\n")
-        return {}
+        return []
     complete = path.read_text().rpartition("\n")[0]
-    lines = complete.splitlines()
     path.write_text(complete + "\n")
+    lines = complete.splitlines()
     if not lines or json.loads(lines[0]) != identity:
-        raise BgrlError(f"{path} is left from another build: delete it to start anew")
-    rows = [json.loads(line) for line in lines[1:]]
-    return {
-        row["task"]: _Judged(**row | {"plays": [bytes.fromhex(play) for play in row["plays"]]})
-        for row in rows
-    }
+        raise BgrlError(f"{path} is left from other work: delete it to start anew")
+    return [json.loads(line) for line in lines[1:]]
 
 
 def _join(found: Found, judged: _Judged) -> Decision:

@@ -8,7 +8,15 @@ from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.evaluate import errors, reference
 from bgrl.evaluate.errors import ALL, PR, measure, read_benchmark, score_benchmark
 from bgrl.evaluate.kinds import KINDS, kind_of
-from bgrl.evaluate.reference import Reference, build_reference, draw_positions
+from bgrl.evaluate.luck import luck_evaluator
+from bgrl.evaluate.reference import (
+    Reference,
+    add_rollouts,
+    build_reference,
+    draw_positions,
+    serious_plays,
+)
+from bgrl.evaluate.rollout import roll_out
 from bgrl.game import Position, legal_plays
 from bgrl.players import load_player
 from bgrl.players.pubeval import PubevalPlayer
@@ -148,6 +156,40 @@ def test_a_rollout_overrules_the_evaluation(by_0ply):
 
 
 @pytest.mark.gnubg
+def test_hard_decisions_are_rolled_out_and_kept(by_0ply, tmp_path, net_player):
+    path = tmp_path / "positions.parquet"
+    by_0ply[0].save(path)
+    luck = luck_evaluator(net_player(1))
+    rolled = add_rollouts(path, count=4, games=3, player="pubeval", luck=luck)
+    assert rolled.made["rollouts"]["games"] == 3
+    done = [d for d in Reference.load(path).decisions if not np.isnan(d.rollouts).all()]
+    assert len(done) == 4
+    for decision in done:
+        serious = serious_plays(decision)
+        assert np.flatnonzero(~np.isnan(decision.rollouts)).tolist() == sorted(serious)
+        assert (decision.rollout_errors[serious] >= 0).all()
+        assert np.abs(decision.rollouts[serious]).max() < 6
+    assert len({d.kind for d in done}) == 4
+    assert not list(tmp_path.glob("_*"))
+
+
+@pytest.mark.gnubg
+def test_a_rollout_finds_the_exact_equity_of_a_short_race():
+    # One checker on the 6 point to bear off against one on the ace point: 27 of 36 win at once.
+    position = Position.from_points({6: 1}, {1: 1})
+    player = load_player("gnubg_0ply")
+    mean, error = roll_out(player, position.board.copy(), 800, seed=1)
+    assert 0.02 < error < 0.04
+    assert abs(mean - (2 * 27 / 36 - 1)) < 3.5 * error
+    # gnubg knows this position exactly, so all of the noise is luck.
+    mean, error = roll_out(player, position.board.copy(), 20, 1, luck_evaluator(player))
+    assert mean == pytest.approx(2 * 27 / 36 - 1, abs=1e-5)
+    assert error < 1e-5
+    lost = np.ascontiguousarray(Position.from_points({1: 1}, {}).board)
+    assert roll_out(player, lost, 5) == (-1, 0)
+
+
+@pytest.mark.gnubg
 def test_an_illegal_answer_is_named(by_0ply, monkeypatch):
     decisions = by_0ply[0].decisions
     monkeypatch.setattr(PubevalPlayer, "choose", lambda self, board, die1, die2: board)
@@ -166,7 +208,7 @@ def test_a_killed_build_goes_on(by_0ply, tmp_path):
     assert again.decisions[0].equities.tolist() == [7.0]  # not judged a second time
     assert np.array_equal(again.decisions[1].equities, by_0ply[0].decisions[1].equities)
     journal.write_text(json.dumps(identity | {"seed": 6}) + "\n")
-    with pytest.raises(BgrlError, match="left from another build"):
+    with pytest.raises(BgrlError, match="left from other work"):
         build_reference(path, count=90, seed=5, judge="gnubg_0ply")
 
 
