@@ -107,7 +107,7 @@ class GnubgPlayer(EquityPlayer):
 class Gnubg107Player(GnubgPlayer):
     """GNU Backgammon 1.07 with its pruning nets, as the program plays by default.
 
-    At 0-ply the same numbers as GnubgPlayer; at 2-ply six to nine times as fast.
+    At 0-ply the same numbers as GnubgPlayer; at 2-ply two to three times as fast.
     """
 
     engine = "gnubg107"
