@@ -105,7 +105,7 @@ class MetricLog:
 
 
 def read_metrics(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """The lines of a metrics file, by step.
+    """The lines of a metrics file, by generation, where they name one, and step.
 
     Of lines with equal step, generation and keys the last counts.
     A line that is not JSON (the last words of a killed process) is named in a warning and left out.
@@ -120,7 +120,7 @@ def read_metrics(path: str | os.PathLike) -> list[dict[str, Any]]:
                 lines[(line["step"], line.get("generation"), tuple(sorted(line)))] = line
             except (ValueError, KeyError, TypeError):
                 log.warning("left out: %s line %d is not a line of metrics", path, number)
-    return sorted(lines.values(), key=lambda line: line["step"])
+    return sorted(lines.values(), key=lambda line: (line.get("generation", 0), line["step"]))
 
 
 def _run_id(folder: Path) -> str:
