@@ -187,7 +187,7 @@ def test_the_loss_is_the_mean_cross_entropy(window):
     p = torch.sigmoid(net.logits(torch.from_numpy(net.encoder.encode(batch.boards)))).double()
     y = torch.from_numpy(batch.targets).double()
     wanted = -(y * p.log() + (1 - y) * (1 - p).log()).mean()
-    assert float(trainer.train_step(batch)[0]) == pytest.approx(float(wanted), rel=1e-5)
+    assert float(trainer.train_step(batch)[0]) == pytest.approx(wanted.item(), rel=1e-5)
 
 
 def test_one_step_is_adamw_with_clipping(window):
