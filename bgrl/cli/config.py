@@ -77,6 +77,47 @@ class EvaluateConfig:
 
 
 @dataclass
+class LadderConfig:
+    players: list[str] = MISSING
+    anchor: str = MISSING
+    anchor_rating: float = MISSING
+    scale: float = MISSING
+    games: int = MISSING
+    variant: str = MISSING
+    luck: str | None = MISSING
+    seed: int = MISSING
+    workers: int | None = MISSING
+    folder: Path = MISSING
+
+
+@dataclass
+class ErrorsConfig:
+    players: list[str] = MISSING
+    reference: Path | None = MISSING
+    benchmark: Path | None = MISSING
+    workers: int | None = MISSING
+    folder: Path = MISSING
+
+
+@dataclass
+class RolloutConfig:
+    count: int = MISSING
+    games: int = MISSING
+    player: str = MISSING
+    luck: str | None = MISSING
+
+
+@dataclass
+class ReferenceConfig:
+    path: Path = MISSING
+    count: int = MISSING
+    seed: int = MISSING
+    judge: str = MISSING
+    workers: int | None = MISSING
+    rollout: RolloutConfig = field(default_factory=RolloutConfig)
+
+
+@dataclass
 class ExportConfig:
     net: str = MISSING
     folder: Path = MISSING
@@ -150,11 +191,17 @@ class DescribeConfig:
 
 @dataclass
 class BenchConfig:
-    player: str | None = MISSING
-    net: NetConfig = field(default_factory=NetConfig)
-    variant: str = MISSING
+    what: str = MISSING
+    net: str | None = MISSING
+    repetitions: int = MISSING
     seconds: float = MISSING
+    batch: int = MISSING
+    sample: int = MISSING
+    window: int = MISSING
+    games: int = MISSING
     seed: int = MISSING
+    profile: bool = MISSING
+    out: Path = MISSING
 
 
 @dataclass
@@ -173,6 +220,9 @@ CONFIGS = {
     "selfplay": SelfplayConfig,
     "train": TrainConfig,
     "evaluate": EvaluateConfig,
+    "ladder": LadderConfig,
+    "errors": ErrorsConfig,
+    "reference": ReferenceConfig,
     "export": ExportConfig,
     "report": ReportConfig,
     "describe": DescribeConfig,

@@ -13,15 +13,20 @@ STAGES = {
     "selfplay": "play games with a net and write them as training data",
     "train": "train a net on self-play data",
     "evaluate": "play a match between two players",
+    "ladder": "rate players by a round robin",
+    "errors": "measure how much players err, by kind of position",
+    "reference": "build the reference positions that errors are measured by",
     "export": "write a net as ONNX and prove that it gives the same answers",
     "report": "show a run's learning curve and positions as one HTML file",
     "describe": "say what a file or folder is",
     "verify": "compare our rules with other engines' on many positions",
-    "bench": "measure how fast self-play and evaluation are here",
+    "bench": "measure how fast and how small bgrl is here, beside other engines",
 }
 
 # Stages whose first argument may be bare: the key that it sets.
-POSITIONAL = {"describe": "path", "verify": "what", "report": "run"}
+POSITIONAL = {"describe": "path", "verify": "what", "report": "run", "bench": "what"}
+# Options of a stage beside --help and --cfg: the override that each is short for.
+SWITCHES = {"bench": {"--profile": "profile=true"}}
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -59,11 +64,14 @@ def dispatch(arguments: list[str]) -> None:
     if stage not in STAGES:
         raise BgrlError(f"no stage {stage!r}{suggestion(stage, STAGES)}; bgrl --help lists them")
 
+    switches = SWITCHES.get(stage, {})
     flags = [argument for argument in rest if argument.startswith("-")]
     overrides = [argument for argument in rest if not argument.startswith("-")]
+    overrides += [switches[flag] for flag in flags if flag in switches]
     for flag in flags:
-        if flag not in ("-h", "--help", "--cfg"):
-            raise BgrlError(f"{stage}: unknown option {flag!r}; there are --help and --cfg")
+        if flag not in ("-h", "--help", "--cfg", *switches):
+            there_are = " and ".join(["--help", "--cfg", *switches])
+            raise BgrlError(f"{stage}: unknown option {flag!r}; there are {there_are}")
 
     # Imported here, since composing a config takes longer than listing the stages may.
     from bgrl.cli import compose

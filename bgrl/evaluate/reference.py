@@ -435,7 +435,8 @@ def add_rollouts(
     """Roll out the serious plays of `count` hard decisions of the file at `path`, and save it.
 
     player: plays the rollouts, and by where it differs from the reference says what is hard.
-    luck: a luck evaluator for less noise. Work in progress is kept beside the file.
+    luck: a luck evaluator for less noise. Work in progress is kept beside the file, and a file that
+    has these rollouts already is left as it is.
     """
     path = Path(path)
     reference = Reference.load(path)
@@ -449,6 +450,8 @@ def add_rollouts(
         "games": games,
         "seed": seed,
     }
+    if reference.made.get("rollouts") == settings:
+        return reference
     journal = path.with_name(f"_rollouts.{path.stem}.jsonl")
     done = {row["task"]: _RolledOut(**row) for row in _read_journal(journal, settings)}
     todo = [[task] for task in range(len(numbers)) if task not in done]
