@@ -132,6 +132,39 @@ def _onnx(path: Path) -> tuple[str, Facts]:
     return "an export", describe_onnx(path)
 
 
+def _bundle(path: Path) -> tuple[str, Facts]:
+    from bgrl.players.bundle import open_bundle
+
+    bundle = open_bundle(path if path.is_dir() else path.parent)
+    facts: Facts = {
+        "written": f"{bundle.record['created']} by bgrl {bundle.record['bgrl']}",
+        "licence": bundle.record["licence"],
+        "files": f"{len(bundle.record['files'])}, whole, with the hashes of bundle.json",
+    }
+    for name, level in bundle.levels.items():
+        misses = level.misses
+        how = f"misses at rate {misses.rate:g}, scale {misses.scale:g}" if misses else "no misses"
+        facts[f"level {name}"] = f"net {bundle.nets[name]}, {level.plies} plies, {how}"
+    for name, net in bundle.record["nets"].items():
+        for storage, stored in net["stored"].items():
+            size = bundle.record["files"][stored["files"][0]]["bytes"]
+            facts[f"net {name} as {storage}"] = f"{stored['net']}, {size:,} bytes as ONNX"
+    return "a bundle of levels for apps", facts
+
+
+def _flat(path: Path) -> tuple[str, Facts]:
+    from bgrl.nets.flat import read_flat
+
+    weights = read_flat(path)
+    return "a flat net", {
+        "net": weights.hash,
+        "variant": weights.variant.name,
+        "encoder": f"{weights.encoder.name} version {weights.encoder.version}",
+        "layers": " → ".join(map(str, (weights.encoder.n_inputs, *weights.hidden, 5))),
+        "parameters": weights.n_parameters,
+    }
+
+
 def _has(name: str) -> Callable[[Path], bool]:
     """Recognizes a folder that holds the file `name`, and that file itself."""
     return lambda path: path.name == name or (path / name).is_file()
@@ -149,6 +182,8 @@ def _format(path: Path, name: str) -> Any:
 KINDS: tuple[tuple[Callable[[Path], bool], Callable[[Path], tuple[str, Facts]]], ...] = (
     (lambda path: path.suffix == ".parquet" and path.is_file(), _shard),
     (lambda path: path.suffix == ".onnx" and path.is_file(), _onnx),
+    (lambda path: path.suffix == ".bgnet" and path.is_file(), _flat),
+    (_has("bundle.json"), _bundle),
     (_is_run, _run),
     (_has("net.json"), _checkpoint),
     (lambda path: path.name == "net.safetensors", _checkpoint),

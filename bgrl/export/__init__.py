@@ -1,6 +1,6 @@
-"""Nets for apps: ONNX, golden vectors, and proof that they compute what bgrl computes."""
+"""Nets for apps: ONNX, flat files, golden vectors, levels, and proof that they compute the same."""
 
-from bgrl.export.export import Export, export_net
+from bgrl.export.export import Export, export_levels, export_net
 from bgrl.export.onnx import OnnxNet, describe_onnx, read_onnx, write_onnx
 from bgrl.export.parity import Parity, compare
 
@@ -10,6 +10,7 @@ __all__ = [
     "Parity",
     "compare",
     "describe_onnx",
+    "export_levels",
     "export_net",
     "read_onnx",
     "write_onnx",

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,29 @@ from bgrl.export.onnx import LAYOUT, PERSPECTIVE
 from bgrl.export.positions import KINDS, covering, kind_of
 from bgrl.files import atomic_write_bytes, read_json
 from bgrl.game import Position
+from bgrl.game.board import SLOTS, loss_level
+from bgrl.game.dice import ROLLS
 from bgrl.game.outcomes import OUTPUTS, equity
+from bgrl.game.plays import apply_play
 from bgrl.nets import FastNet, Weights
+from bgrl.players.level import Level, LevelPlayer
 
 FORMAT = "bgrl.golden"
 VERSION = 1
 OF_EACH_KIND = 8
+CHANCES = (0.0, 0.35, 0.7, 0.95)
 
 
-def golden_vectors(weights: Weights, boards: np.ndarray) -> dict[str, Any]:
-    """A selection of ``boards`` int8[N, 2, 26] with inputs, probabilities and equities, as JSON.
+def golden_vectors(
+    weights: Weights, boards: np.ndarray, levels: Sequence[Level] = ()
+) -> dict[str, Any]:
+    """A selection of ``boards`` int8[N, 2, 26] with what the net makes of each, as plain JSON.
 
-    It starts with the variant's starting position, and then has the first few of each kind and
-    enough others to show every input at zero and above it, where some board does.
+    ``cases`` hold inputs, probabilities and equity. They start with the variant's starting
+    position, and then have the first few of each kind and enough others to show every input at
+    zero and above it, where some board does. ``decisions`` hold a roll on every third case:
+    every final position with its equity, best first, and what each of ``levels`` that looks 0
+    plies ahead plays for given random numbers.
     """
     chosen = dict.fromkeys(i for kind in KINDS for i in _first(boards, kind))
     chosen |= dict.fromkeys(covering(weights.encoder, boards).tolist())
@@ -58,16 +68,19 @@ def golden_vectors(weights: Weights, boards: np.ndarray) -> dict[str, Any]:
             }
             for board, x, p, e in zip(selected, inputs, probabilities, equities, strict=True)
         ],
+        "decisions": _decisions(weights, selected[::3], levels),
     }
 
 
 def write_golden(golden: dict[str, Any], path: str | os.PathLike) -> Path:
     """Publish golden vectors as JSON, one case a line."""
-    head = {key: value for key, value in golden.items() if key != "cases"}
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
-    cases = ",\n".join(json.dumps(case, allow_nan=False) for case in golden["cases"])
-    text = "{\n" + ",\n".join(lines) + ',\n"cases": [\n' + cases + "\n]\n}\n"
-    atomic_write_bytes(path, text.encode())
+    lines = []
+    for key, value in golden.items():
+        text = json.dumps(value, allow_nan=False)
+        if key in ("cases", "decisions"):
+            text = "[\n" + ",\n".join(json.dumps(case, allow_nan=False) for case in value) + "\n]"
+        lines.append(f"{json.dumps(key)}: {text}")
+    atomic_write_bytes(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
     return Path(path)
 
 
@@ -98,6 +111,42 @@ def check_golden(path: str | os.PathLike, weights: Weights) -> float:
         )
     expected = np.array([case["probabilities"] for case in golden["cases"]], np.float32)
     return float(np.abs(FastNet(weights).evaluate(boards) - expected).max())
+
+
+def _decisions(
+    weights: Weights, boards: np.ndarray, levels: Sequence[Level]
+) -> list[dict[str, Any]]:
+    net = FastNet(weights)
+    players = [LevelPlayer(level, net) for level in levels if level.plies == 0]
+    decisions = []
+    for i, board in enumerate(boards):
+        die1, die2 = (int(die) for die in ROLLS[i % len(ROLLS), :2])
+        plays, equities, _ = net.plays(board, die1, die2)
+        if loss_level(board) or not len(plays):
+            continue
+        after = np.empty((len(plays), 2, SLOTS), np.int8)
+        for play, out in zip(plays, after, strict=True):
+            apply_play(board, play, out)
+        order = np.argsort(-equities, kind="stable")
+        decisions.append(
+            {
+                "board": board.tolist(),
+                "dice": [die1, die2],
+                "plays": [
+                    {"board": after[k].tolist(), "equity": float(equities[k])} for k in order
+                ],
+                "chosen": [
+                    {
+                        "level": player.name,
+                        "chance": chance,
+                        "board": player.choose_by(board, die1, die2, chance).tolist(),
+                    }
+                    for player in players
+                    for chance in CHANCES
+                ],
+            }
+        )
+    return decisions
 
 
 def _first(boards: np.ndarray, kind: str) -> Iterable[int]:

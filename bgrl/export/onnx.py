@@ -22,6 +22,7 @@ from bgrl.game.board import BAR, HOME, OFF, POINTS, SLOTS
 from bgrl.game.outcomes import OUTPUTS
 from bgrl.game.variants import get_variant
 from bgrl.nets import Weights
+from bgrl.nets.flat import quantize, rounded
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -42,15 +43,21 @@ PERSPECTIVE = "the player on roll, before the dice"
 CHECKSUM = "sha256"
 
 
-def build_model(weights: Weights) -> "ModelProto":
-    """The ONNX model of ``weights``; raises MissingExtra without the package onnx."""
+def build_model(weights: Weights, storage: str = "float32") -> "ModelProto":
+    """The ONNX model of ``weights``, their matrices stored as ``storage``.
+
+    The model's net is the rounded one (:func:`bgrl.nets.flat.rounded`), and so is the hash in it;
+    it computes in float32 whatever the storage. Raises MissingExtra without the package onnx, and
+    as ``rounded`` does.
+    """
     helper = _onnx().helper
+    source, weights = weights, rounded(weights, storage)
     graph = _Graph()
     flat = graph.add("Reshape", INPUT, graph.integers("flat_shape", [-1, 2 * SLOTS]))
     x = _encode(graph, flat, weights.encoder)
-    for i, (weight, bias) in enumerate(weights.layers):
-        names = [graph.floats(f"layers.{i}.weight", weight), graph.floats(f"layers.{i}.bias", bias)]
-        x = graph.add("Gemm", x, *names, transB=1)
+    for i, (weight, bias) in enumerate(source.layers):
+        matrix = _matrix(graph, f"layers.{i}.weight", weight, storage)
+        x = graph.add("Gemm", x, matrix, graph.floats(f"layers.{i}.bias", bias), transB=1)
         x = graph.add("Relu" if i < len(weights.layers) - 1 else "Sigmoid", x)
     _clamp(graph, x, flat)
     real = _onnx().TensorProto.FLOAT
@@ -74,13 +81,13 @@ def build_model(weights: Weights) -> "ModelProto":
         producer_name="bgrl",
         producer_version=package_version("bgrl"),
     )
-    _set_metadata(model, _metadata(weights))
+    _set_metadata(model, _metadata(weights, storage))
     return model
 
 
-def write_onnx(weights: Weights, path: str | os.PathLike) -> Path:
-    """Publish ``weights`` as the ONNX file ``path``; raises MissingExtra without onnx."""
-    atomic_write_bytes(path, build_model(weights).SerializeToString())
+def write_onnx(weights: Weights, path: str | os.PathLike, storage: str = "float32") -> Path:
+    """Publish ``weights`` as the ONNX file ``path``; raises as :func:`build_model` does."""
+    atomic_write_bytes(path, build_model(weights, storage).SerializeToString())
     return Path(path)
 
 
@@ -103,8 +110,12 @@ def _weights(model: "ModelProto", path: str | os.PathLike) -> Weights:
         )
     to_array = _onnx().numpy_helper.to_array
     tensors = {tensor.name: to_array(tensor) for tensor in model.graph.initializer}
-    count = sum(name.endswith(".bias") for name in tensors)
-    layers = [(tensors[f"layers.{i}.weight"], tensors[f"layers.{i}.bias"]) for i in range(count)]
+    layers: list[tuple[np.ndarray, np.ndarray]] = []
+    while (name := f"layers.{len(layers)}.weight") in tensors:
+        matrix = tensors[name].astype(np.float32)
+        if f"{name}.scale" in tensors:
+            matrix *= tensors[f"{name}.scale"][:, None]
+        layers.append((matrix, tensors[f"layers.{len(layers)}.bias"]))
     weights = Weights(encoder, get_variant(metadata["variant"]), layers)
     if weights.hash != metadata["net"]:
         raise CorruptFile(f"{path}: holds the net {weights.hash}, but names {metadata['net']}")
@@ -151,7 +162,7 @@ def describe_onnx(path: str | os.PathLike) -> dict[str, Any]:
         "encoder": f"{weights.encoder.name} version {metadata['encoder_version']} "
         f"({metadata['encoder_hash']}), inside the graph",
         "layers": " → ".join(map(str, (weights.encoder.n_inputs, *weights.hidden, len(OUTPUTS)))),
-        "parameters": weights.n_parameters,
+        "parameters": f"{weights.n_parameters:,}, stored as {metadata['storage']}",
         "input": f"{INPUT}, float32[N,2,{SLOTS}]: the counts of a board",
         "output": f"{OUTPUT}, float32[N,{len(OUTPUTS)}]: {metadata['outputs']}",
         "perspective": metadata["perspective"],
@@ -219,12 +230,12 @@ class _Graph:
         return out
 
     def floats(self, name: str, values: Any) -> str:
-        return self._constant(name, np.ascontiguousarray(values, np.float32))
+        return self.constant(name, np.ascontiguousarray(values, np.float32))
 
     def integers(self, name: str, values: Any) -> str:
-        return self._constant(name, np.ascontiguousarray(values, np.int64))
+        return self.constant(name, np.ascontiguousarray(values, np.int64))
 
-    def _constant(self, name: str, array: np.ndarray) -> str:
+    def constant(self, name: str, array: np.ndarray) -> str:
         if all(constant.name != name for constant in self.constants):
             self.constants.append(_onnx().numpy_helper.from_array(array, name))
         return name
@@ -239,6 +250,23 @@ def _encode(graph: _Graph, flat: str, encoder: Encoder) -> str:
     ramps = graph.add("Mul", above, graph.floats("encoder.scale", encoder.scale))
     ramps = graph.add("Max", ramps, graph.floats("zero", 0))
     return graph.add("Min", ramps, graph.floats("encoder.cap", cap), out=ENCODED)
+
+
+def _matrix(graph: _Graph, name: str, weight: np.ndarray, storage: str) -> str:
+    """A layer's matrix [out, in] as float32, from a constant of the ``storage`` type."""
+    if storage == "float16":
+        stored = graph.constant(name, weight.astype(np.float16))
+        return graph.add("Cast", stored, to=_onnx().TensorProto.FLOAT)
+    if storage == "int8":
+        scale, numbers = quantize(weight)
+        return graph.add(
+            "DequantizeLinear",
+            graph.constant(name, numbers),
+            graph.floats(f"{name}.scale", scale),
+            graph.constant(f"{name}.zero", np.zeros(len(scale), np.int8)),
+            axis=0,
+        )
+    return graph.floats(name, weight)
 
 
 def _clamp(graph: _Graph, p: str, flat: str) -> None:
@@ -289,11 +317,12 @@ def _clamp(graph: _Graph, p: str, flat: str) -> None:
     )
 
 
-def _metadata(weights: Weights) -> dict[str, str]:
+def _metadata(weights: Weights, storage: str) -> dict[str, str]:
     return {
         "format": FORMAT,
         "version": str(VERSION),
         "net": weights.hash,
+        "storage": storage,
         "variant": weights.variant.name,
         "checkers": str(weights.variant.checkers),
         "points": json.dumps(weights.variant.points),

@@ -55,9 +55,23 @@ class Bundle:
         return LevelPlayer(chosen, FastNet(weights))
 
 
-def is_bundle(folder: str | os.PathLike) -> bool:
-    """Whether ``folder`` looks like a bundle."""
-    return (Path(folder) / BUNDLE_FILE).is_file()
+def load_exported(path: Path, variant: Variant | None = None) -> NetPlayer:
+    """The player of BUNDLE/LEVEL, of a bundle with one level, or of a flat net.
+
+    Raises as :func:`open_bundle` and :func:`bgrl.nets.flat.read_flat` do, and BgrlError if several
+    levels fit or the net plays another variant.
+    """
+    if path.suffix == FLAT_SUFFIX:
+        weights = read_flat(path)
+        if variant is not None and weights.variant != variant:
+            raise BgrlError(f"{path}: the net plays {weights.variant.name}, not {variant.name}")
+        return NetPlayer(FastNet(weights), path.stem)
+    if not (path / BUNDLE_FILE).is_file():
+        return open_bundle(path.parent).player(path.name, variant)
+    bundle = open_bundle(path)
+    if len(bundle.levels) > 1:
+        raise BgrlError(f"{path} has several levels: {', '.join(bundle.levels)}; name one of them")
+    return bundle.player(next(iter(bundle.levels)), variant)
 
 
 def open_bundle(folder: str | os.PathLike) -> Bundle:
@@ -67,7 +81,7 @@ def open_bundle(folder: str | os.PathLike) -> Bundle:
     naming the file, for one that is missing, cut short, altered or malformed.
     """
     folder = Path(folder)
-    if not is_bundle(folder):
+    if not (folder / BUNDLE_FILE).is_file():
         raise BgrlError(f"{folder} is no bundle: it has no {BUNDLE_FILE}")
     record = _checked(folder / BUNDLE_FILE, FORMAT)
     files = record.get("files")

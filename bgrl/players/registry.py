@@ -17,8 +17,9 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
 
     "random"; "pubeval"; "gnubg_0ply" to "gnubg_3ply" (GNU Backgammon, the extra `gnubg`);
     "gnubg107_0ply" to "gnubg107_3ply" (with its pruning nets, faster) and "sage_0ply" to
-    "sage_2ply" (Sage), both of the extra `engines`; a level, whose net lies in checkpoints/; or
-    the folder of a checkpoint. Plies count as GNU Backgammon counts them.
+    "sage_2ply" (Sage), both of the extra `engines`; a level, whose net lies in checkpoints/; the
+    folder of a checkpoint; BUNDLE/LEVEL, or the bundle alone if it has one level; or a flat net
+    (.bgnet). Plies count as GNU Backgammon counts them.
 
     Raises BgrlError, naming what there is, for anything else; MissingExtra with the line that
     installs a missing package; CorruptFile and EncoderMismatch for a net that can't be loaded.
@@ -46,7 +47,16 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
             from bgrl.players.net import NetPlayer
 
             return NetPlayer.load(folder, variant)
-    raise BgrlError(f"unknown player {text!r}: {_known(levels)}, or a checkpoint folder")
+    if text.endswith(".bgnet") or any(is_bundle(f) for f in (text, Path(text).parent)):
+        from bgrl.players.bundle import load_exported
+
+        return load_exported(Path(text), variant)
+    raise BgrlError(f"unknown player {text!r}: {_known(levels)}, or a checkpoint or bundle folder")
+
+
+def is_bundle(folder: str | Path) -> bool:
+    """Whether `folder` holds levels exported for apps (see ``bgrl.players.bundle``)."""
+    return (Path(folder) / "bundle.json").is_file()
 
 
 def _known(levels: Path) -> str:

@@ -23,14 +23,19 @@ def exported(weights, tmp_path_factory):
 
 
 def test_a_folder_holds_the_net_and_its_golden_vectors(exported, weights):
-    assert sorted(path.name for path in exported.folder.iterdir()) == ["golden.json", "net.onnx"]
-    assert exported.parity.holds
-    assert check_golden(exported.folder / "golden.json", weights) == 0
-    assert weights.hash in str(exported)
+    assert sorted(path.name for path in exported.folder.iterdir()) == [
+        "bundle.json", "levels.json", "net.bgnet", "net.float16.bgnet", "net.float16.onnx",
+        "net.golden.json", "net.int8.bgnet", "net.int8.onnx", "net.onnx",
+    ]  # fmt: skip
+    assert all(parity.holds for parity in exported.parities.values())
+    assert exported.onnx == exported.folder / "net.onnx"
+    assert check_golden(exported.folder / "net.golden.json", weights) == 0
+    assert "net.int8.bgnet" in str(exported)
+    assert "torch and ONNX Runtime" in str(exported)
 
 
 def test_golden_vectors_start_at_the_start_and_cover_every_input(exported, weights):
-    golden = json.loads((exported.folder / "golden.json").read_text())
+    golden = json.loads((exported.folder / "net.golden.json").read_text())
     first = golden["cases"][0]
     assert first["gnubg_id"] == "4HPwATDgc/ABMA"
     # Tesauro's units for the points 1 to 24 are four each: two checkers on 24, five on 13.
@@ -46,7 +51,7 @@ def test_golden_vectors_start_at_the_start_and_cover_every_input(exported, weigh
 
 
 def test_a_wrong_golden_input_is_found_by_its_meaning(exported, weights, tmp_path):
-    golden = json.loads((exported.folder / "golden.json").read_text())
+    golden = json.loads((exported.folder / "net.golden.json").read_text())
     golden["cases"][3]["inputs"][4] += 1
     path = tmp_path / "golden.json"
     path.write_text(json.dumps(golden))
@@ -57,7 +62,7 @@ def test_a_wrong_golden_input_is_found_by_its_meaning(exported, weights, tmp_pat
 def test_golden_vectors_of_another_kind_version_or_encoder_are_refused(
     exported, weights, make_weights, tmp_path
 ):
-    path = exported.folder / "golden.json"
+    path = exported.folder / "net.golden.json"
     with pytest.raises(EncoderMismatch, match="thermometer324"):
         check_golden(path, make_weights("thermometer324"))
     golden = json.loads(path.read_text())
@@ -70,7 +75,9 @@ def test_golden_vectors_of_another_kind_version_or_encoder_are_refused(
 
 def test_an_export_that_differs_is_not_published(weights, make_weights, tmp_path, monkeypatch):
     other = make_weights(seed=2)
-    monkeypatch.setattr(export_module, "write_onnx", lambda _, path: write_onnx(other, path))
+    monkeypatch.setattr(
+        export_module, "write_onnx", lambda _, path, storage: write_onnx(other, path, storage)
+    )
     with pytest.raises(BgrlError, match="nothing was published"):
         export_net(weights, tmp_path / "net", positions=20)
     assert not list(tmp_path.iterdir())

@@ -1,0 +1,208 @@
+"""Levels, and the bundle: what it holds, how it is read back, and what is refused."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bgrl.cli.main import main
+from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
+from bgrl.export import OnnxNet, export_levels, read_onnx
+from bgrl.export.positions import sampled_positions
+from bgrl.files import sha256_file
+from bgrl.game import HYPERGAMMON, Position
+from bgrl.game.plays import generate_plays, new_play_buffer
+from bgrl.nets import FastNet
+from bgrl.nets.flat import STORAGE, read_flat, rounded
+from bgrl.players import load_player
+from bgrl.players.bundle import open_bundle
+from bgrl.players.level import Filter, Level, LevelPlayer, Misses
+from bgrl.players.net import NetPlayer
+
+pytest.importorskip("onnxruntime")
+
+EASY = Level("easy", misses=Misses(rate=0.9, scale=0.2))
+HARD = Level("hard")
+MASTER = Level("master", plies=2, candidates=Filter(4, 0.1), replies=Filter(1, 0.0))
+
+
+@pytest.fixture(scope="module")
+def bundle(weights, tmp_path_factory):
+    other = replace(weights, layers=[(w * np.float32(0.5), b) for w, b in weights.layers])
+    folder = tmp_path_factory.mktemp("bundle") / "bots"
+    levels = [(EASY, other), (HARD, weights), (MASTER, weights)]
+    return export_levels(levels, folder, positions=100).folder
+
+
+def test_levels_come_back_and_share_a_net(bundle, weights):
+    opened = open_bundle(bundle)
+    assert opened.levels == {"easy": EASY, "hard": HARD, "master": MASTER}
+    assert opened.nets == {"easy": "easy", "hard": "hard", "master": "hard"}
+    assert opened.weights("master").hash == weights.hash
+    assert not (bundle / "master.onnx").exists()
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+def test_each_storage_holds_the_same_rounded_net_in_both_formats(bundle, weights, storage):
+    stem = "hard" if storage == "float32" else f"hard.{storage}"
+    wanted = rounded(weights, storage)
+    assert read_flat(bundle / f"{stem}.bgnet").hash == wanted.hash
+    assert read_onnx(bundle / f"{stem}.onnx").hash == wanted.hash
+    boards = sampled_positions(FastNet(weights), 200, seed=4)
+    out = OnnxNet(bundle / f"{stem}.onnx").evaluate(boards)
+    assert np.abs(out - FastNet(wanted).evaluate(boards)).max() < 1e-5
+
+
+def test_load_player_takes_a_level_of_a_bundle(bundle, weights):
+    hard = load_player(str(bundle / "hard"))
+    assert isinstance(hard, NetPlayer)
+    position = Position.start()
+    expected = NetPlayer(FastNet(weights)).rank_plays(position, (3, 1))
+    assert [str(p) for p in hard.rank_plays(position, (3, 1))] == [str(p) for p in expected]
+    easy = load_player(bundle / "easy")
+    assert isinstance(easy, LevelPlayer)
+    assert easy.name == "easy"
+    with pytest.raises(BgrlError, match="master looks 2 plies ahead"):
+        load_player(bundle / "master")
+    with pytest.raises(BgrlError, match="no level 'expert'; it has easy, hard, master"):
+        load_player(bundle / "expert")
+    with pytest.raises(BgrlError, match="level hard plays backgammon, not hypergammon"):
+        load_player(bundle / "hard", HYPERGAMMON)
+
+
+def test_load_player_takes_a_bundle_of_one_level(weights, tmp_path):
+    export_levels([(HARD, weights)], tmp_path / "one", positions=20)
+    assert load_player(tmp_path / "one").name == "hard"
+
+
+def test_a_bundle_of_several_levels_needs_one_named(bundle):
+    with pytest.raises(BgrlError, match="easy, hard, master"):
+        load_player(bundle)
+
+
+@pytest.mark.parametrize("name", ["levels.json", "hard.onnx", "hard.int8.bgnet"])
+def test_damage_is_refused_by_the_file_s_name(bundle, tmp_path, name):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in bundle.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    data = (copy / name).read_bytes()
+    open_bundle(copy)
+    (copy / name).write_bytes(data[:-7])
+    with pytest.raises(CorruptFile, match=rf"{name}: has .* bytes"):
+        open_bundle(copy)
+    (copy / name).write_bytes(data[:-7] + bytes([data[-7] ^ 1]) + data[-6:])
+    with pytest.raises(CorruptFile, match=rf"{name}: its SHA-256"):
+        open_bundle(copy)
+    (copy / name).unlink()
+    with pytest.raises(CorruptFile, match=rf"{name}: missing"):
+        open_bundle(copy)
+
+
+def test_other_versions_and_kinds_are_refused(bundle, tmp_path):
+    record = json.loads((bundle / "bundle.json").read_text())
+    path = tmp_path / "bundle.json"
+    path.write_text(json.dumps(record | {"version": 2}))
+    with pytest.raises(SchemaMismatch, match=r"bundle\.json has version 2"):
+        open_bundle(tmp_path)
+    path.write_text(json.dumps(record | {"format": "other"}))
+    with pytest.raises(SchemaMismatch, match=r"bundle\.json"):
+        open_bundle(tmp_path)
+    path.write_text("{")
+    with pytest.raises(CorruptFile, match=r"bundle\.json: not JSON"):
+        open_bundle(tmp_path)
+    path.write_text(json.dumps(record | {"files": {"../x": {}, "levels.json": {}}}))
+    with pytest.raises(CorruptFile, match=r"\.\./x"):
+        open_bundle(tmp_path)
+    with pytest.raises(BgrlError, match="is no bundle"):
+        open_bundle(tmp_path / "nowhere")
+
+
+def test_a_malformed_level_is_refused(bundle, tmp_path):
+    for path in bundle.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    levels = json.loads((bundle / "levels.json").read_text())
+    levels["levels"][0]["misses"]["rate"] = 2
+    changed = tmp_path / "levels.json"
+    changed.write_text(json.dumps(levels))
+    record = json.loads((bundle / "bundle.json").read_text())
+    record["files"]["levels.json"] = {
+        "bytes": changed.stat().st_size, "sha256": sha256_file(changed),
+    }  # fmt: skip
+    (tmp_path / "bundle.json").write_text(json.dumps(record))
+    with pytest.raises(BgrlError, match="rate"):
+        open_bundle(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [([], "levels"), (["a", "a"], "different names"), (["a/b"], "cannot name a file")],
+)
+def test_levels_that_cannot_be_files_are_refused(weights, tmp_path, names, message):
+    levels = [(Level(name), weights) for name in names]
+    with pytest.raises(BgrlError, match=message):
+        export_levels(levels, tmp_path / "bots", positions=10)
+    assert not list(tmp_path.iterdir())
+
+
+def test_misses_never_prefer_a_worse_play_and_follow_the_chance():
+    misses = Misses(rate=0.8, scale=0.1, depth=3)
+    equities = [0.5, 0.45, 0.2, 0.19]
+    counts = np.bincount([misses.choose(equities, c) for c in np.arange(0, 1, 1e-4)], minlength=4)
+    weights = np.array([1, 0.8 * np.exp(-0.5), 0.8 * np.exp(-3), 0])
+    assert counts / 1e4 == pytest.approx(weights / weights.sum(), abs=2e-4)
+    assert misses.choose([0.3], 0.999) == 0
+    assert Misses(rate=0, scale=0.1).choose(equities, 0.999999) == 0
+    # The closer the second play, the oftener it is taken.
+    close, far = ([misses.choose([0, -d], c) for c in np.arange(0, 1, 0.01)] for d in (0.01, 0.3))
+    assert sum(close) > sum(far) > 0
+
+
+@pytest.mark.parametrize("bad", [{"rate": 1.1}, {"rate": -0.1}, {"scale": 0}, {"depth": 0}])
+def test_impossible_misses_are_refused(bad):
+    with pytest.raises(BgrlError, match="misses need"):
+        Misses(**({"rate": 0.5, "scale": 0.1} | bad))
+
+
+def test_a_filter_keeps_the_best_and_what_is_near():
+    assert Filter(8, 0.16).count([0.5, 0.4, 0.35, 0.3, -0.1]) == 3
+    assert Filter(2, 0.16).count([0.5, 0.4, 0.35]) == 2
+    assert Filter(1, 0.0).count([0.5, 0.5]) == 1
+    assert Filter(0, 0.0).count([0.5]) == 1
+
+
+def test_a_level_s_chance_comes_from_the_game_alone(weights):
+    player = LevelPlayer(EASY, FastNet(weights))
+    boards = sampled_positions(FastNet(weights), 60, seed=8)
+
+    def choices(game):
+        player.start_game(5, game, 1)
+        return np.stack([player.choose(board, 3, 1) for board in boards])
+
+    once = choices(7)
+    choices(8)
+    np.testing.assert_array_equal(once, choices(7))
+    best = np.stack([NetPlayer(player.net).choose(board, 3, 1) for board in boards])
+    differ = (once != best).any(axis=(1, 2)).sum()
+    assert 0 < differ < 50
+
+
+def test_a_level_plays_legally(weights):
+    player = LevelPlayer(EASY, FastNet(weights))
+    buffer = new_play_buffer()
+    for board in sampled_positions(FastNet(weights), 100, seed=9):
+        after = player.choose(board, 6, 4)
+        if generate_plays(board, 6, 4, buffer) == 0:
+            np.testing.assert_array_equal(after, board[::-1])
+        else:
+            assert after[1].sum() == board[0].sum()
+            assert (after[1] != board[0]).any()
+
+
+def test_the_command_describes_a_bundle(bundle, capsys):
+    assert main(["describe", str(bundle)]) == 0
+    printed = capsys.readouterr().out
+    assert "a bundle" in printed
+    for word in ("easy", "hard", "master", "2 plies", "int8"):
+        assert word in printed
