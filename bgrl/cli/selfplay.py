@@ -22,4 +22,5 @@ def run(config: SelfplayConfig, launch: Launch) -> None:
             exact=config.exact,
             workers=cores() if config.workers is None else config.workers,
         )
-    print(f"{made.folder}: {made.games:,} games, {made.rows:,} positions")
+    given_up = f", {made.truncated_games:,} games given up" if made.truncated_games else ""
+    print(f"{made.folder}: {made.games:,} games, {made.rows:,} positions{given_up}")

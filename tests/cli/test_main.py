@@ -9,7 +9,7 @@ import pytest
 
 from bgrl.cli.compose import compose, groups, positional, yaml_comments
 from bgrl.cli.config import CONFIGS
-from bgrl.cli.main import POSITIONAL, STAGES, main
+from bgrl.cli.main import POSITIONAL, STAGES
 from bgrl.errors import BgrlError
 from bgrl.files import shipped
 
@@ -23,19 +23,6 @@ REQUIRED = {
     "report": ["run=x"],
     "describe": ["path=x"],
 }
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command line in an empty folder; returns (status, standard output, error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments):
-        status = main(arguments)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return command
 
 
 def test_overview_lists_every_stage(run):

@@ -1,0 +1,157 @@
+"""The stages one after another, as a user would give them; run folders and what they record."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bgrl.cli.record import git_state, run_folder
+from bgrl.errors import BgrlError
+from bgrl.files import exclusive, read_json
+from bgrl.nets import Weights
+
+NET = ["net.encoder=tesauro198", "net.hidden=[8]"]
+TRAIN = ["data=[data/runs/games/shards]", *NET, "batch=128", "trainer.threads=1", "wandb=disabled"]
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder in which some games were played and a net was trained."""
+    folder = tmp_path_factory.mktemp("workplace")
+    for arguments in (
+        ["selfplay", "name=games", "games=40", "workers=0", *NET],
+        ["train", "name=net", *TRAIN],
+    ):
+        command = [sys.executable, "-m", "bgrl", *arguments]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def there(run, workplace, monkeypatch):
+    """`run`, in the workplace."""
+    monkeypatch.chdir(workplace)
+    return run
+
+
+def test_a_run_folder_says_how_it_was_made(workplace):
+    record = read_json(workplace / "data/runs/net/run.json")
+    assert record["stage"] == "train"
+    assert record["seed"] == 1
+    assert record["config"]["batch"] == 128
+    assert record["config"]["data"] == [f"{workplace}/data/runs/games/shards"]
+    manifest = workplace / "data/runs/games/shards/gen-0001/manifest.json"
+    assert len(record["read"][str(manifest)]) == 64
+    (launch,) = record["launches"]
+    assert launch["overrides"] == ["name=net", *TRAIN]
+    assert launch["packages"]["numpy"]
+    if git_state(workplace.parents[0]) is not None:
+        pytest.skip("the temporary folder is a checkout")
+    assert launch["git"] is None or set(launch["git"]) == {"commit", "diff"}
+
+
+def test_the_same_command_goes_on_and_another_is_refused(there, workplace):
+    before = Weights.load(workplace / "data/runs/net/net").hash
+    status, out, _ = there("train", "name=net", *TRAIN)
+    assert status == 0
+    assert before in out
+    assert len(read_json(workplace / "data/runs/net/run.json")["launches"]) == 2
+    status, _, err = there("train", "name=net", *TRAIN, "lr=0.5")
+    assert status == 2
+    assert "data/runs/net was started with lr=0.001, not 0.5" in err
+    status, _, err = there("selfplay", "name=net", *NET)
+    assert status == 2
+    assert "data/runs/net is a run of 'train', not of 'selfplay'" in err
+
+
+def test_workers_may_differ_when_a_run_goes_on(there):
+    status, out, err = there("selfplay", "name=games", "games=40", "workers=1", *NET)
+    assert status == 0, err
+    assert " games, " in out
+
+
+def test_a_net_is_trained_on_from_another(there, workplace):
+    start = ["start=data/runs/net/net", "epochs=0.1"]
+    status, _, err = there("train", "name=further", *TRAIN, *start)
+    assert status == 0, err
+    made = Weights.load(workplace / "data/runs/further/net").made
+    assert made["parent"] == Weights.load(workplace / "data/runs/net/net").hash
+
+
+def test_evaluate(there, workplace):
+    command = ["evaluate", "player=data/runs/net/net", "opponent=random", "games=10", "workers=0"]
+    status, out, _ = there(*command)
+    assert status == 0
+    assert out.startswith("net against random: ")
+    assert "ppg over 10 games" in out
+    status, luck, _ = there(*command, "luck=data/runs/net/net", "folder=match")
+    assert status == 0
+    assert "luck-adjusted" in luck
+    assert (workplace / "match" / "pairs.jsonl").exists()
+
+
+def test_a_run_without_matches_has_a_report(there, workplace):
+    status, out, _ = there("report", "data/runs/net")
+    assert status == 0
+    assert out == f"{workplace}/data/runs/net/report/report.html\n"
+    assert (workplace / "data/runs/net/report/report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("data/runs/games", ["a run of bgrl selfplay", "read", "net (", "games: 40"]),
+        ("data/runs/games/run.json", ["a run of bgrl selfplay"]),
+        ("data/runs/games/shards/gen-0001", ["a generation", "truncated games", "run seed"]),
+        (
+            "data/runs/games/shards/gen-0001/part-00000.parquet",
+            ["a shard", "λ", "bytes a position"],
+        ),
+        ("data/runs/net/net", ["a checkpoint", "198 → 8 → 5", "tesauro198 version 1", "parent"]),
+        ("data/runs/net/net/net.json", ["a checkpoint"]),
+        ("data/runs/net/net/net.safetensors", ["a checkpoint"]),
+    ],
+)
+def test_describe(there, workplace, path, parts):
+    status, out, err = there("describe", path)
+    assert status == 0, err
+    assert out.startswith(f"{workplace / path}: ")
+    assert len(out.splitlines()) <= 40
+    for part in parts:
+        assert part in out
+
+
+class Launch:
+    stage = "train"
+    overrides = ()
+    resolved: dict = {}  # noqa: RUF012
+
+
+def test_a_run_that_fails_at_once_leaves_nothing(tmp_path):
+    with pytest.raises(BgrlError, match="wrong"), run_folder(tmp_path / "a" / "b", Launch()):
+        raise BgrlError("wrong")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_fails_later_leaves_what_it_made(tmp_path):
+    folder = tmp_path / "a"
+
+    def work():
+        with run_folder(folder, Launch()):
+            (folder / "net").mkdir()
+            raise BgrlError("wrong")
+
+    with pytest.raises(BgrlError, match="wrong"):
+        work()
+    assert (folder / "run.json").exists()
+    assert (folder / "net").exists()
+
+
+def test_two_runs_in_one_folder_are_refused(tmp_path):
+    with (
+        exclusive(tmp_path / "a"),
+        pytest.raises(BgrlError, match="in use"),
+        run_folder(tmp_path / "a", Launch()),
+    ):
+        pass
