@@ -420,8 +420,8 @@ def _large_window(sample: Generation, folder: Path, rows: int) -> list[Path]:
 
     Raises BgrlError, before anything is written, when they would not fit on the disk.
     """
-    shards = [(shard, read_positions(shard)) for shard in sample.shards[:1]]
-    shard, base = shards[0]
+    shard = sample.shards[0]
+    base = read_positions(shard)
     copies = max(2, -(-rows // len(base)))
     need = copies * shard.path.stat().st_size
     free = shutil.disk_usage(folder.parent).free
@@ -432,12 +432,14 @@ def _large_window(sample: Generation, folder: Path, rows: int) -> list[Path]:
         )
     stride = int(base.games.max()) + 1
     halves = [folder / "gen-0001", folder / "gen-0002"]
-    for copy in range(copies):
-        half = halves[2 * copy >= copies]
-        part: Positions = replace(base, games=base.games + copy * stride)
-        half.mkdir(parents=True, exist_ok=True)
-        with ShardWriter(shard_path(half, copy), shard.meta) as writer:
-            writer.write(part.boards, part.targets, part.outcomes, part.games, part.plies)
+    with progress(copies, "window", "shards") as bar:
+        for copy in range(copies):
+            half = halves[2 * copy >= copies]
+            part: Positions = replace(base, games=base.games + copy * stride)
+            half.mkdir(parents=True, exist_ok=True)
+            with ShardWriter(shard_path(half, copy), shard.meta) as writer:
+                writer.write(part.boards, part.targets, part.outcomes, part.games, part.plies)
+            bar.advance()
     for half in halves:
         publish_generation(half)
     return halves

@@ -8,6 +8,7 @@ from bgrl.files import atomic_file
 
 # A chart is of what is compared a second; the rest is in the table.
 _RATES = ("/s",)
+BUSY = 0.25  # load a core from which on a measurement can't be trusted
 
 
 def print_tables(result: dict[str, Any]) -> None:
@@ -23,6 +24,8 @@ def print_tables(result: dict[str, Any]) -> None:
         f"{machine['cpu']}, {machine['cores']} cores; load {machine['load']} before the run",
         highlight=False,
     )
+    if machine["load"] > BUSY * machine["cores"]:
+        console.print("The machine was busy already: speeds are too low and ratios rough.")
     for net in result["nets"]:
         what = "" if net["trained"] else ", whose games are far longer than a trained one's"
         console.print(
