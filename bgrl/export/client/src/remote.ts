@@ -1,0 +1,75 @@
+/** The page's side of the worker: the same calls as Bot's, answered from the other thread. */
+import { Board } from "./board.js";
+import { Level } from "./level.js";
+import { RankedPlay } from "./search.js";
+
+export type Request =
+  | { kind: "open"; bundle: string; runtime?: string }
+  | { kind: "rank"; level: string; board: Board; dice: [number, number] }
+  | { kind: "choose"; level: string; board: Board; dice: [number, number]; chance?: number }
+  | { kind: "evaluate"; level: string; board: Board };
+
+export interface Answer {
+  readonly id: number;
+  readonly value?: unknown;
+  readonly error?: string;
+}
+
+export class RemoteBots {
+  private nextId = 0;
+  private readonly waiting = new Map<number, { done: (value: unknown) => void; failed: (error: Error) => void }>();
+
+  private constructor(private readonly worker: Worker) {
+    worker.onmessage = (event: MessageEvent<Answer>) => {
+      const { id, value, error } = event.data;
+      const entry = this.waiting.get(id);
+      this.waiting.delete(id);
+      if (error === undefined) entry?.done(value);
+      else entry?.failed(new Error(error));
+    };
+    worker.onerror = (event) => {
+      for (const entry of this.waiting.values()) entry.failed(new Error(event.message));
+      this.waiting.clear();
+    };
+  }
+
+  levels: readonly Level[] = [];
+
+  /**
+   * Start the worker script at `worker` and open the bundle in the folder `bundle`. `runtime` is
+   * the URL of onnxruntime-web's module, its .wasm beside it; without one, plain TypeScript plays.
+   */
+  static async open(worker: string | URL, bundle: string | URL, runtime?: string | URL): Promise<RemoteBots> {
+    const bots = new RemoteBots(new Worker(worker, { type: "module" }));
+    const request: Request = { kind: "open", bundle: String(bundle) };
+    if (runtime) request.runtime = String(runtime);
+    bots.levels = await bots.ask<Level[]>(request);
+    return bots;
+  }
+
+  rankPlays(level: string, board: Board, dice: [number, number]): Promise<RankedPlay[]> {
+    return this.ask({ kind: "rank", level, board, dice });
+  }
+
+  choose(level: string, board: Board, dice: [number, number], chance?: number): Promise<RankedPlay | null> {
+    return this.ask(chance === undefined
+      ? { kind: "choose", level, board, dice }
+      : { kind: "choose", level, board, dice, chance });
+  }
+
+  evaluate(level: string, board: Board): Promise<Float32Array> {
+    return this.ask({ kind: "evaluate", level, board });
+  }
+
+  close(): void {
+    this.worker.terminate();
+  }
+
+  private ask<T>(request: Request): Promise<T> {
+    const id = this.nextId++;
+    return new Promise<T>((done, failed) => {
+      this.waiting.set(id, { done: done as (value: unknown) => void, failed });
+      this.worker.postMessage({ id, request });
+    });
+  }
+}

@@ -1,0 +1,82 @@
+"""The TypeScript client: its own tests, in Node, on a bundle and on what bgrl computes for it."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from export.client_reference import looked_ahead, write_reference
+
+from bgrl.export import export_levels
+from bgrl.export.positions import sampled_positions
+from bgrl.nets import FastNet
+from bgrl.players.bundle import open_bundle
+from bgrl.players.level import Filter, Level, Misses
+
+CLIENT = Path(__file__).parents[2] / "bgrl" / "export" / "client"
+
+
+@pytest.fixture(scope="session")
+def built() -> Path:
+    """The client's folder, compiled; skips where Node or its packages are missing."""
+    if shutil.which("node") is None:
+        pytest.skip("Node is not installed")
+    if not (CLIENT / "node_modules" / "typescript").is_dir():
+        pytest.skip(f"the client's packages are not installed: npm ci in {CLIENT}")
+    compiled = subprocess.run(
+        ["node", "node_modules/typescript/bin/tsc"], cwd=CLIENT, capture_output=True, text=True
+    )
+    assert compiled.returncode == 0, compiled.stdout
+    return CLIENT
+
+
+@pytest.fixture(scope="session")
+def bots(weights, tmp_path_factory):
+    """A bundle of three levels on two nets, and its reference."""
+    pytest.importorskip("onnxruntime")
+    folder = tmp_path_factory.mktemp("client")
+    other = replace(weights, layers=[(w * np.float32(0.5), b) for w, b in weights.layers])
+    levels = [
+        (Level("hard"), weights),
+        (Level("easy", misses=Misses(rate=0.9, scale=0.1)), other),
+        (Level("master", 2, Filter(4, 0.1), Filter(2, 0.04)), weights),
+    ]
+    bundle = export_levels(levels, folder / "bots", positions=200).folder
+    write_reference(
+        open_bundle(bundle), folder / "reference.json", positions=2000, decisions=400, values=5
+    )
+    return folder
+
+
+@pytest.mark.node
+def test_the_client_s_own_tests_pass(built, bots):
+    run = subprocess.run(
+        ["node", "--test", *sorted(map(str, (built / "dist" / "test").glob("*.test.js")))],
+        cwd=built,
+        capture_output=True,
+        text=True,
+        env=os.environ
+        | {
+            "BGRL_BUNDLE": str(bots / "bots"),
+            "BGRL_REFERENCE": str(bots / "reference.json"),
+        },
+    )
+    assert run.returncode == 0, run.stdout[-6000:]
+    assert "# skipped 0" in run.stdout or "ℹ skipped 0" in run.stdout, run.stdout[-2000:]
+
+
+def test_the_reference_looks_ahead_as_documented(weights):
+    """With filters that let everything pass, 2 plies are exact backups of exact backups."""
+    net = FastNet(weights)
+    everything = Filter(10_000, 1e9)
+    # Close to the end, so that full width stays small.
+    boards = sampled_positions(net, 400, seed=2)
+    board = next(b for b in boards if b[:, 0].min() >= 13 and b[0, 0] < 15 and b[1, 0] < 15)
+    from oracles.plain_search import plain_net, plain_value
+    from oracles.positions import to_sides
+
+    expected = plain_value(plain_net(weights), to_sides(board), 2)
+    np.testing.assert_allclose(looked_ahead(net, board, 2, everything), expected, atol=1e-5)
