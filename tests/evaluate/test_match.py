@@ -41,17 +41,17 @@ def general(monkeypatch):
 def test_the_kernel_plays_the_games_of_the_general_path(names, with_luck, net_player, monkeypatch):
     a, b = (net_player(int(n[3:])) if n.startswith("net") else load_player(n) for n in names)
     luck = luck_evaluator(net_player(3)) if with_luck else None
-    fast = play_match(a, b, 12, seed=5, luck=luck)
+    fast = play_match(a, b, 8, seed=5, luck=luck)
     fast_checks = [
         [game.check for game in games]
-        for _, games in match_module.fast_pair(a, b, BACKGAMMON, 5, luck).play(0, 12)
+        for _, games in match_module.fast_pair(a, b, BACKGAMMON, 5, luck).play(0, 8)
     ]
     checks = [
         [replay(a, b, pair, game, 5, luck=luck)[0].check for game in (0, 1)] for pair in (0, 7)
     ]
     assert checks == [fast_checks[0], fast_checks[7]]
     monkeypatch.setattr(match_module, "fast_pair", lambda *args: None)
-    assert_same(fast, play_match(a, b, 12, seed=5, luck=luck))
+    assert_same(fast, play_match(a, b, 8, seed=5, luck=luck))
 
 
 @pytest.mark.parametrize("name", ["random", "pubeval", "net1", "gnubg_0ply"])
@@ -147,7 +147,7 @@ def test_the_luck_evaluator_values_the_best_play_of_each_roll(net_player):
 def test_a_bad_luck_evaluator_still_gives_the_right_mean(names, net_player):
     a, b = (net_player(int(n[3:])) if n.startswith("net") else load_player(n) for n in names)
     # An untrained net knows nothing of backgammon: its luck is noise of mean 0.
-    pairs = 40 if "pubeval" not in names else 150  # untrained nets play long games
+    pairs = 20 if "pubeval" not in names else 100  # untrained nets play long games
     result = play_match(a, b, pairs, seed=4, luck=luck_evaluator(net_player(7)))
     mean, error = mean_and_error(result.luck.mean(axis=1))
     assert error > 0.005
@@ -157,7 +157,7 @@ def test_a_bad_luck_evaluator_still_gives_the_right_mean(names, net_player):
 @pytest.mark.gnubg
 def test_a_good_luck_evaluator_takes_the_variance_out():
     a, b = load_player("gnubg_0ply"), load_player("pubeval")
-    result = play_match(a, b, 20, seed=1, luck=luck_evaluator(a))
+    result = play_match(a, b, 10, seed=1, luck=luck_evaluator(a))
     reduction = result.variance_reduction
     assert reduction["luck"] > 3
     assert reduction["both"] > 4
