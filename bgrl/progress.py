@@ -1,10 +1,11 @@
 """Progress of long work: a bar with rate and time left; without a terminal, a line a minute."""
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 PLAIN_SECONDS = 60.0
 
@@ -30,7 +31,7 @@ def progress(
     """
     stream = stream or sys.stderr
     if stream.isatty():
-        with _bar(total, label, unit, stream) as bar:
+        with _BARS.show(total, label, unit, stream) as bar:
             yield bar
     else:
         lines = _Lines(total, label, unit, stream)
@@ -75,29 +76,23 @@ class _Lines:
         print(", ".join(parts), file=self.stream, flush=True)
 
 
-@contextmanager
-def _bar(total: int | None, label: str, unit: str, stream: TextIO) -> Iterator[Progress]:
-    # rich takes a tenth of a second to import, which a command without a bar need not pay.
-    from rich import progress as rich_progress
-    from rich.console import Console
-    from rich.text import Text
+class _Bars:
+    """The bars of one terminal: those of several threads stand below each other."""
 
-    class Rate(rich_progress.ProgressColumn):
-        def render(self, task: rich_progress.Task) -> Text:
-            speed = task.finished_speed or task.speed or 0.0
-            return Text(f"{speed:,.0f} {unit}/s")
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._display: Any = None
+        self._users = 0
 
-    with rich_progress.Progress(
-        rich_progress.TextColumn("{task.description}"),
-        rich_progress.BarColumn(),
-        rich_progress.MofNCompleteColumn(),
-        Rate(),
-        rich_progress.TimeElapsedColumn(),
-        rich_progress.TimeRemainingColumn(),
-        rich_progress.TextColumn("{task.fields[text]}"),
-        console=Console(file=stream),
-    ) as display:
-        task = display.add_task(label, total=total, text="")
+    @contextmanager
+    def show(self, total: int | None, label: str, unit: str, stream: TextIO) -> Iterator[Progress]:
+        with self._lock:
+            if not self._users:
+                self._display = _new_display(stream)
+                self._display.start()
+            self._users += 1
+            display = self._display
+            task = display.add_task(label, total=total, text="", unit=unit)
 
         class Bar:
             def advance(self, n: int = 1) -> None:
@@ -106,7 +101,39 @@ def _bar(total: int | None, label: str, unit: str, stream: TextIO) -> Iterator[P
             def note(self, text: str) -> None:
                 display.update(task, text=text)
 
-        yield Bar()
+        try:
+            yield Bar()
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    display.stop()
+
+
+_BARS = _Bars()
+
+
+def _new_display(stream: TextIO) -> Any:
+    # rich takes a tenth of a second to import, which a command without a bar need not pay.
+    from rich import progress as rich_progress
+    from rich.console import Console
+    from rich.text import Text
+
+    class Rate(rich_progress.ProgressColumn):
+        def render(self, task: rich_progress.Task) -> Text:
+            speed = task.finished_speed or task.speed or 0.0
+            return Text(f"{speed:,.0f} {task.fields['unit']}/s")
+
+    return rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        Rate(),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TimeRemainingColumn(),
+        rich_progress.TextColumn("{task.fields[text]}"),
+        console=Console(file=stream),
+    )
 
 
 def _clock(seconds: float) -> str:

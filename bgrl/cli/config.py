@@ -130,6 +130,7 @@ class LoopSelfplayConfig:
     games: int = MISSING
     lam: list[float] = MISSING
     exact: list[float] = MISSING
+    overlap: bool = MISSING
 
 
 @dataclass
@@ -215,6 +216,13 @@ class VerifyConfig:
     workers: int | None = MISSING
 
 
+@dataclass
+class BearoffConfig:
+    folder: Path = MISSING
+    checkers: int = MISSING
+    pair_checkers: int = MISSING
+
+
 CONFIGS = {
     "loop": LoopConfig,
     "selfplay": SelfplayConfig,
@@ -228,4 +236,5 @@ CONFIGS = {
     "describe": DescribeConfig,
     "verify": VerifyConfig,
     "bench": BenchConfig,
+    "bearoff": BearoffConfig,
 }

@@ -19,12 +19,13 @@ that wasn't: what a step makes depends on the seed and on published files alone.
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bgrl.data import Window, WindowStream
+from bgrl.data import Generation, Window, WindowStream
 from bgrl.encoding import get_encoder
 from bgrl.errors import BgrlError, MissingExtra
 from bgrl.evaluate import MatchResult, luck_evaluator, play_match
@@ -83,6 +84,9 @@ class Loop:
     :func:`bgrl.selfplay.generate` takes them; one or more values, each for an equal share of the
     generations.
 
+    overlap: play a generation's games while the one before is trained on. The net that plays is
+    then one generation older than it need be, never more, and the run is as reproducible.
+
     window: how many of the newest generations to train on. passes: how often a position is trained
     on before it leaves the window, on average: a generation's steps see as many positions as the
     newest has, times this. batch: positions. lr, lr_end: the learning rate at the start and at the
@@ -112,6 +116,7 @@ class Loop:
     workers: int = 1
     lam: tuple[float, ...] = (0.7,)
     exact: tuple[float, ...] = (0.0,)
+    overlap: bool = False
     window: int = 3
     passes: float = 2.0
     batch: int = 1024
@@ -161,27 +166,46 @@ class Loop:
         done, kept = self._state()
         if done < self.generations:
             metrics = self.folder / METRICS
-            with MetricLog(metrics, self.wandb, name=self.folder.name, config=self.record) as log:
+            with (
+                MetricLog(metrics, self.wandb, name=self.folder.name, config=self.record) as log,
+                ThreadPoolExecutor(1) as background,
+            ):
+                ahead: Future[Generation] | None = None
                 for generation in range(done + 1, self.generations + 1):
-                    kept = self._generation(generation, kept, log)
+                    line: dict[str, Any] = {"generation": generation, "kept": 1}
+                    with _timed(line, "selfplay_seconds"):
+                        made = ahead.result() if ahead else self._selfplay(generation, kept)
+                    if self.overlap and generation < self.generations:
+                        ahead = background.submit(self._selfplay, generation + 1, kept)
+                    kept = self._generation(generation, kept, made, line, log)
         return self._finish(kept[-1])
 
-    def _generation(self, generation: int, kept: list[int], log: MetricLog) -> list[int]:
-        """One generation, from self-play to the decision; returns which nets are now kept."""
-        line: dict[str, Any] = {"generation": generation, "kept": 1}
+    def _selfplay(self, generation: int, kept: list[int]) -> Generation:
+        """The generation's games, by the newest net kept that was there when they could begin."""
+        newest = generation - (2 if self.overlap else 1)
+        player = max(number for number in kept if number <= max(newest, 0))
+        return generate(
+            FastNet.load(self._net(player)),
+            self.folder / "shards" / _name(generation),
+            seed=self.seed,
+            first_game=(generation - 1) * self.games,
+            games=self.games,
+            generation=generation,
+            lam=self._share_of(self.lam, generation),
+            exact=self._share_of(self.exact, generation),
+            workers=self.workers,
+        )
+
+    def _generation(
+        self,
+        generation: int,
+        kept: list[int],
+        made: Generation,
+        line: dict[str, Any],
+        log: MetricLog,
+    ) -> list[int]:
+        """Train on the games made, measure and decide; returns which nets are now kept."""
         name = _name(generation)
-        with _timed(line, "selfplay_seconds"):
-            made = generate(
-                FastNet.load(self._net(kept[-1])),
-                self.folder / "shards" / name,
-                seed=self.seed,
-                first_game=(generation - 1) * self.games,
-                games=self.games,
-                generation=generation,
-                lam=self._share_of(self.lam, generation),
-                exact=self._share_of(self.exact, generation),
-                workers=self.workers,
-            )
         line |= {"games": made.games, "truncated": made.truncated_games, "positions": made.rows}
         with _timed(line, "train_seconds"):
             step = self._train(generation, kept[-1], log)
