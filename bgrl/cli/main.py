@@ -21,6 +21,7 @@ STAGES = {
     "describe": "say what a file or folder is",
     "verify": "compare our rules with other engines' on many positions",
     "bench": "measure how fast and how small bgrl is here, beside other engines",
+    "bearoff": "build the bear-off databases",
 }
 
 # Stages whose first argument may be bare: the key that it sets.
