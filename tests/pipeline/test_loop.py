@@ -236,3 +236,32 @@ def test_a_foreign_state_is_refused(tmp_path):
     (tmp_path / "state.json").write_text(json.dumps({"format": "else"}))
     with pytest.raises(BgrlError, match=r"state\.json is not the state of a loop"):
         tiny(tmp_path).run()
+
+
+def test_overlapped_games_are_played_by_a_net_one_generation_older(tmp_path):
+    result = tiny(tmp_path / "run", overlap=True, gate_games=0).run()
+    nets = [Weights.load(tmp_path / "run" / "nets" / f"gen-{g:04d}").hash for g in range(4)]
+    played = [
+        open_generation(tmp_path / "run" / "shards" / f"gen-{g:04d}").shards[0].meta.net
+        for g in (1, 2, 3)
+    ]
+    assert played == [nets[0], nets[0], nets[1]]
+    assert result.hash == nets[3]
+
+
+def test_an_overlapped_run_goes_on_as_if_undisturbed(tmp_path, monkeypatch):
+    whole = tiny(tmp_path / "whole", overlap=True).run()
+    train = Loop._train
+
+    def killed(self, generation, *rest):
+        if generation == 2:
+            raise Killed
+        return train(self, generation, *rest)
+
+    with monkeypatch.context() as killing:
+        killing.setattr(Loop, "_train", killed)
+        with pytest.raises(Killed):
+            tiny(tmp_path / "cut", overlap=True).run()
+    # The games that were ahead are used, and not played by a newer net.
+    assert open_generation(tmp_path / "cut" / "shards" / "gen-0003").games
+    assert tiny(tmp_path / "cut", overlap=True).run().hash == whole.hash
