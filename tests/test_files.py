@@ -1,13 +1,11 @@
-"""Files are whole or absent, and progress is readable without a terminal."""
+"""Files are whole or absent."""
 
-import io
 import os
 import subprocess
 import sys
 
 import pytest
 
-from bgrl import progress as progress_module
 from bgrl.errors import BgrlError, CorruptFile
 from bgrl.files import (
     atomic_dir,
@@ -19,7 +17,6 @@ from bgrl.files import (
     remove_temporaries,
     sha256_file,
 )
-from bgrl.progress import progress
 
 
 def test_json_round_trip_replaces(tmp_path):
@@ -103,18 +100,3 @@ def test_read_json_says_what_is_wrong(tmp_path):
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     with pytest.raises(CorruptFile, match=r"bytes\.json: not JSON: not UTF-8 at byte 0"):
         read_json(tmp_path / "bytes.json")
-
-
-def test_progress_without_a_terminal_is_a_line_a_minute(monkeypatch):
-    clock = iter([0.0, 10.0, 61.0, 62.0, 130.0])
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: next(clock))
-    stream = io.StringIO()
-    with progress(1000, "games", "games", stream) as bar:
-        bar.advance(100)
-        bar.note("loss .1")
-        bar.advance(510)
-        bar.advance(390)
-    assert stream.getvalue().splitlines() == [
-        "games: 610 of 1,000 games, 10 games/s, 0:39 left, loss .1",
-        "games: 1,000 of 1,000 games, 8 games/s, took 2:10, loss .1",
-    ]
