@@ -356,7 +356,7 @@ def build_reference(
         "sources": [list(source) for source in SOURCES],
         "kinds": DEFINITIONS,
         "players": {name: load_player(name).identity for name in _source_names()},
-        "command": f"build_reference({path.name!r}, count={count}, seed={seed}, judge={judge!r})",
+        "command": f"bgrl reference count={count} seed={seed} judge={judge}",
         "date": datetime.now(UTC).date().isoformat(),
     }
     reference = Reference([_join(found[i], done[i]) for i in range(count)], made)
