@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from bgrl.game.board import BAR, OFF, SLOTS, loss_level
+from bgrl.game.board import BAR, OFF, SLOTS, loss_level, swap_into
 from bgrl.game.outcomes import clamp_to, equity1, loss_into, possible
 from bgrl.game.plays import MAX_MOVES, generate_plays, new_play_buffer
 from bgrl.nets.simd import (
@@ -144,11 +144,17 @@ def evaluate_board(net, scratch, board, out):
 
     A position whose player on roll has just lost gets that certain loss.
     """
+    _first_sums(net, board, scratch.sums)
+    _from_sums(net, scratch, board, out)
+
+
+@lean
+def _from_sums(net, scratch, board, out):
+    """:func:`evaluate_board` where ``sums[:width]`` holds the board's hidden sums already."""
     level = loss_level(board)
     if level > 0:
         loss_into(level, out, 0)
         return
-    _first_sums(net, board, scratch.sums)
     relu_copy(scratch.layer_in, 0, scratch.sums, 0, net.widths[0])
     _later_layers(net, scratch, 1)
     x = _last_layer(net, scratch)
@@ -209,16 +215,27 @@ def evaluate_plays(net, scratch, board, die1, die2, values, probabilities):
     after the first play of greatest equity (or the dance) and ``scratch.outputs`` its five
     probabilities for the opponent.
     """
+    prepare_rolls(net, scratch, board)
+    return evaluate_roll(net, scratch, board, die1, die2, values, probabilities)
+
+
+@lean
+def prepare_rolls(net, scratch, board):
+    """What all rolls of ``board`` share, before calls of :func:`evaluate_roll`."""
+    swap_into(board, scratch.best_board)
+    _first_sums(net, scratch.best_board, scratch.sums)
+
+
+@lean
+def evaluate_roll(net, scratch, board, die1, die2, values, probabilities):
+    """:func:`evaluate_plays` once :func:`prepare_rolls` has seen ``board``, for roll after roll."""
     n = generate_plays(board, die1, die2, scratch.plays)
     work = scratch.best_board
-    for slot in range(SLOTS):
-        work[0, slot] = board[1, slot]
-        work[1, slot] = board[0, slot]
-    if n == 0:
-        evaluate_board(net, scratch, work, scratch.outputs)
-        return 0
+    swap_into(board, work)
     width = net.widths[0]
-    _first_sums(net, work, scratch.sums)
+    if n == 0:
+        _from_sums(net, scratch, work, scratch.outputs)
+        return 0
     plays = scratch.plays
     keep_values = values.shape[0] >= n
     keep_all = probabilities.shape[0] >= n

@@ -11,7 +11,7 @@ from bgrl.game.board import SLOTS, loss_level
 from bgrl.game.dice import ROLLS
 from bgrl.game.outcomes import clamp_to, loss_into, possible
 from bgrl.nets import FastNet
-from bgrl.nets.kernels import evaluate_plays
+from bgrl.nets.kernels import evaluate_roll, prepare_rolls
 
 
 @njit(cache=True, nogil=True)
@@ -25,8 +25,9 @@ def backup_boards(net, scratch, rolls, boards, out):
             loss_into(level, out[i], 0)
             continue
         total[:] = 0.0
+        prepare_rolls(net, scratch, board)
         for r in range(rolls.shape[0]):
-            evaluate_plays(
+            evaluate_roll(
                 net,
                 scratch,
                 board,
