@@ -32,7 +32,7 @@ SMALL = ["generations=2", "net.hidden=[8]", "selfplay.games=60", "train.batch=12
 # Self-play in several shards, and training for longer than from one checkpoint to the next.
 LARGE = [
     *("generations=4", "net.hidden=[32]", "selfplay.games=9000", "train.batch=256"),
-    *("gate.games=200", "train.passes=1"),
+    *("gate.games=200", "train.passes=1", "selfplay.overlap=true"),
 ]
 
 
