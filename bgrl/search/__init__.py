@@ -1,5 +1,18 @@
-"""Looking ahead: exact backups, n-ply search, bear-off databases."""
+"""Looking ahead: n-ply search, exact backups, bear-off databases."""
 
 from bgrl.search.backup import backup_targets
+from bgrl.search.bearoff import Bearoff
+from bgrl.search.nply import ALL, BEST, FULL, NARROW, NORMAL, Filters, MoveFilter, Searcher
 
-__all__ = ["backup_targets"]
+__all__ = [
+    "ALL",
+    "BEST",
+    "FULL",
+    "NARROW",
+    "NORMAL",
+    "Bearoff",
+    "Filters",
+    "MoveFilter",
+    "Searcher",
+    "backup_targets",
+]

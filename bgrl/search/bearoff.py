@@ -228,13 +228,30 @@ class BearoffArrays(NamedTuple):
     equities: np.ndarray  # float32[4, M, M], see build_two_sided
 
 
+def _nothing() -> BearoffArrays:
+    """Databases that know no position, of the type of those on disk."""
+    arrays = BearoffArrays(
+        np.empty((0, MAX_ROLLS), np.float32),
+        np.empty((0, MAX_ROLLS), np.float32),
+        np.empty((len(CUBES), 0, 0), np.float32),
+    )
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
+
+
+NO_BEAROFF = _nothing()
+
+
 @lean
 def in_database(db, board):
     """Whether ``db`` knows ``board`` (int8[2, 26]): both sides home, with few enough checkers."""
+    n = db.all_off.shape[0]
+    if n == 0:
+        return False
     for slot in range(HOME + 1, SLOTS):
         if board[0, slot] > 0 or board[1, slot] > 0:
             return False
-    n = db.all_off.shape[0]
     return home_index(board, 0) < n and home_index(board, 1) < n
 
 
@@ -285,11 +302,15 @@ def _evaluate(db, boards, out):
 
 
 class Bearoff:
-    """The databases of one folder, memory-mapped."""
+    """The databases of one folder, memory-mapped. Pickles as the folder's name."""
 
-    def __init__(self, arrays: BearoffArrays, description: dict):
+    def __init__(self, arrays: BearoffArrays, description: dict, folder: Path):
         self.arrays = arrays
         self.description = description
+        self.folder = folder
+
+    def __reduce__(self) -> tuple:
+        return Bearoff.load, (self.folder,)
 
     @classmethod
     def open(cls, folder: str | os.PathLike = DEFAULT_FOLDER) -> "Bearoff":
@@ -322,7 +343,7 @@ class Bearoff:
             if sha256_file(file) != description.get("sha256", {}).get(name):
                 raise CorruptFile(f"{file} is not the file that {DESCRIPTION_FILE} describes")
             arrays[name] = np.load(file, mmap_mode="r", allow_pickle=False)
-        return cls(BearoffArrays(**arrays), description)
+        return cls(BearoffArrays(**arrays), description, folder.absolute())
 
     def covers(self, board: np.ndarray) -> bool:
         """Whether ``board`` (int8[2, 26]) is in the databases."""

@@ -5,6 +5,7 @@ definition, plays come from :mod:`oracles.plain_rules`.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -67,17 +68,36 @@ def after_plays(sides: Sides, die1: int, die2: int) -> list[Sides]:
     return [(opponent, mover) for mover, opponent in sorted(finals or {sides})]
 
 
-def plain_value(evaluate: Callable[[Sides], Five], sides: Sides, plies: int) -> Five:
-    """The n-ply value, 0 the net's own: after each roll the play that is best at n - 1 plies."""
-    mover, opponent = sides
-    if points := plain_result((opponent, mover)):
-        return lost(points)
-    if plies == 0:
-        return evaluate(sides)
-    total = np.zeros(5)
-    for die1, die2, ways in ROLLS:
-        values = [
-            plain_value(evaluate, after, plies - 1) for after in after_plays(sides, die1, die2)
-        ]
-        total += ways * flipped(min(values, key=money))
-    return total / 36
+def plain_value(
+    evaluate: Callable[[Sides], Five],
+    sides: Sides,
+    plies: int,
+    best_reply: bool = False,
+    exact: Callable[[Sides], Five | None] = lambda sides: None,
+) -> Five:
+    """The n-ply value, 0 the net's own.
+
+    After each roll comes the play that is best at n - 1 plies; with ``best_reply`` the one that is
+    best at 0 plies, and its value at n - 1. ``exact`` gives the value of a position that needs no
+    looking ahead, or None.
+    """
+
+    @cache
+    def value(sides: Sides, plies: int) -> Five:
+        mover, opponent = sides
+        if points := plain_result((opponent, mover)):
+            return lost(points)
+        known = exact(sides)
+        if known is not None:
+            return known
+        if plies == 0:
+            return evaluate(sides)
+        total = np.zeros(5)
+        for die1, die2, ways in ROLLS:
+            after = after_plays(sides, die1, die2)
+            if best_reply:
+                after = [min(after, key=lambda sides: money(value(sides, 0)))]
+            total += ways * flipped(min((value(a, plies - 1) for a in after), key=money))
+        return total / 36
+
+    return value(sides, plies)
