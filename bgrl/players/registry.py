@@ -10,6 +10,7 @@ from bgrl.players.player import Player
 
 GNUBG = re.compile(r"gnubg(107)?_([0-3])ply")
 SAGE = re.compile(r"sage_([0-2])ply")
+SEARCH = re.compile(r"(.+)@([0-3])ply")
 
 
 def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
@@ -18,8 +19,9 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
     "random"; "pubeval"; "gnubg_0ply" to "gnubg_3ply" (GNU Backgammon, the extra `gnubg`);
     "gnubg107_0ply" to "gnubg107_3ply" (with its pruning nets, faster) and "sage_0ply" to
     "sage_2ply" (Sage), both of the extra `engines`; a level, whose net lies in checkpoints/; the
-    folder of a checkpoint; BUNDLE/LEVEL, or the bundle alone if it has one level; or a flat net
-    (.bgnet). Plies count as GNU Backgammon counts them.
+    folder of a checkpoint; "LEVEL@2ply" or "FOLDER@2ply" (0 to 3), which looks ahead and bears off
+    by the databases in data/bearoff, built there if need be; BUNDLE/LEVEL, or the bundle alone if
+    it has one level; or a flat net (.bgnet). Plies count as GNU Backgammon counts them.
 
     Raises BgrlError, naming what there is, for anything else; MissingExtra with the line that
     installs a missing package; CorruptFile and EncoderMismatch for a net that can't be loaded.
@@ -42,6 +44,8 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
 
         return SagePlayer(int(match[1]), variant)
     levels = shipped("checkpoints")
+    if match := SEARCH.fullmatch(text):
+        return _search_player(match[1], int(match[2]), variant)
     for folder in (Path(text), levels / text):
         if (folder / "net.json").is_file():
             from bgrl.players.net import NetPlayer
@@ -52,6 +56,19 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
 
         return load_exported(Path(text), variant)
     raise BgrlError(f"unknown player {text!r}: {_known(levels)}, or a checkpoint or bundle folder")
+
+
+def _search_player(spec: str, plies: int, variant: Variant) -> Player:
+    from bgrl.players.net import NetPlayer
+    from bgrl.players.search import SearchPlayer
+    from bgrl.search import Bearoff, Searcher
+
+    player = load_player(spec, variant)
+    if type(player) is not NetPlayer:
+        raise BgrlError(f"{spec!r} is no net that could look {plies} plies ahead")
+    return SearchPlayer(
+        Searcher(player.net, plies, bearoff=Bearoff.open()), f"{player.name}@{plies}ply"
+    )
 
 
 def is_bundle(folder: str | Path) -> bool:

@@ -350,7 +350,7 @@ class Searcher:
 
         For the player on roll before the dice, at the searcher's plies unless told otherwise.
         """
-        boards = np.ascontiguousarray(boards, dtype=np.int8)
+        boards = _boards(boards)
         flat = boards.reshape(-1, 2, SLOTS)
         out = np.empty((len(flat), 5), np.float32)
         values_into(
@@ -367,9 +367,23 @@ class Searcher:
         )
         return out[0] if boards.ndim == 2 else out
 
-    def plays(self, board: np.ndarray, die1: int, die2: int) -> RankedPlays:
-        """Every play of a roll from ``board`` (int8[2, 26]), none for a dance."""
-        board = np.ascontiguousarray(board, dtype=np.int8)
+    def plays(self, board: np.ndarray, die1: int, die2: int, every: bool = False) -> RankedPlays:
+        """Every play of a roll from ``board`` (int8[2, 26]), none for a dance.
+
+        ``every``: look at all of them at full depth, whatever the filters at the root say.
+        """
+        return self._plays(board, die1, die2, () if every else self.filters.root, least=1)
+
+    def _plays(
+        self,
+        board: np.ndarray,
+        die1: int,
+        die2: int,
+        root: Sequence[MoveFilter | None],
+        least: int,
+    ) -> RankedPlays:
+        """:meth:`plays`, looking more deeply only while ``least`` plays or more are left."""
+        board = _boards(board)
         work = self._work
         net, scratch = self.net.arrays, self.net.scratch
         n = _root_plays(net, scratch, self._db, board, die1, die2, work)
@@ -381,12 +395,13 @@ class Searcher:
             np.zeros(n, np.int64),
         )
         left = np.arange(n)
-        root: Sequence[MoveFilter | None] = self.filters.root
         for plies in range(self.plies):
             chosen = root[plies] if plies < len(root) else None
             if chosen is not None:
                 self._look(found, left, plies)
                 left = left[_chosen(found.equities[left], chosen)]
+                if len(left) < least:
+                    return found
         self._look(found, left, self.plies)
         return found
 
@@ -401,12 +416,18 @@ class Searcher:
 
     def best_play(self, board: np.ndarray, die1: int, die2: int) -> np.ndarray:
         """The position int8[2, 26] that the opponent faces after the best play, or a dance."""
-        found = self.plays(board, die1, die2)
+        # Where a single play is left, it is the best without a deeper look.
+        found = self._plays(board, die1, die2, self.filters.root, least=2)
         if len(found.boards) == 0:
             after = np.empty((2, SLOTS), np.int8)
-            swap_into(np.ascontiguousarray(board, dtype=np.int8), after)
+            swap_into(_boards(board), after)
             return after
         return found.boards[found.order()[0]]
+
+
+def _boards(boards: np.ndarray) -> np.ndarray:
+    """The boards as one kind of array (a read-only one would have the kernels compiled again)."""
+    return np.require(boards, np.int8, ["C", "W"])
 
 
 def _chosen(equities: np.ndarray, chosen: MoveFilter) -> np.ndarray:
