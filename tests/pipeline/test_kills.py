@@ -37,10 +37,16 @@ LARGE = [
 
 
 def start(folder, *overrides):
+    """Give the command; returns once it has imported what it needs and begins to work."""
+    record = folder / "run.json"
+    before = record.stat().st_mtime_ns if record.exists() else None
     command = [*COMMAND, f"folder={folder}", *overrides]
-    return subprocess.Popen(
+    run = subprocess.Popen(
         command, cwd=folder.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
+    while run.poll() is None and not (record.exists() and record.stat().st_mtime_ns != before):
+        time.sleep(0.02)
+    return run
 
 
 def workers_of(pid):
@@ -58,14 +64,14 @@ def workers_of(pid):
 def disturb(folder, overrides, kills, lifetime, rng):
     """Run the command, killing it or a worker `kills` times; returns what was killed, and output.
 
-    lifetime: seconds that a run takes, about; how long each part of it may live is drawn from it.
+    lifetime: seconds that a run takes, over which the kills are spread.
     """
     killed = []
     while True:
         run = start(folder, *overrides)
         while len(killed) < kills:
             try:
-                run.wait(rng.uniform(0.0, 0.7 * lifetime))
+                run.wait(rng.uniform(0.0, 2 * lifetime / kills))
                 break
             except subprocess.TimeoutExpired:
                 pass
@@ -102,8 +108,8 @@ def check(folder, undisturbed, generations):
 
 def kill_test(tmp_path, overrides, generations, kills, seed):
     undisturbed = tmp_path / "undisturbed"
-    begin = time.monotonic()
     run = start(undisturbed, *overrides, "workers=0")
+    begin = time.monotonic()
     output, _ = run.communicate(timeout=1200)
     assert run.returncode == 0, output
     lifetime = time.monotonic() - begin
