@@ -28,7 +28,9 @@ def new_play_buffer() -> np.ndarray:
 
 
 @intrinsic
-def _lowest_bit(typingctx, mask):
+def lowest_bit(typingctx, mask):
+    """The number of the lowest bit set in ``mask`` (int64), which may not be 0."""
+
     def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
@@ -107,7 +109,7 @@ def _two_dice(board, occupied, open_points, blots, high, low, packed):
         die_a, die_b = (high, low) if order == 0 else (low, high)
         firsts = first_high if order == 0 else _movable(occupied, open_points, low)
         while firsts:
-            from1 = _lowest_bit(firsts)
+            from1 = lowest_bit(firsts)
             firsts &= firsts - 1
             to1 = max(from1 - die_a, OFF)
             after = occupied
@@ -117,7 +119,7 @@ def _two_dice(board, occupied, open_points, blots, high, low, packed):
                 after |= 1 << to1
             seconds = _movable(after, open_points, die_b)
             while seconds:
-                from2 = _lowest_bit(seconds)
+                from2 = lowest_bit(seconds)
                 seconds &= seconds - 1
                 to2 = max(from2 - die_b, OFF)
                 if order == 1 and from2 != to1 and to2 > OFF and (first_high >> from2) & 1:
@@ -142,7 +144,7 @@ def _two_dice(board, occupied, open_points, blots, high, low, packed):
         die = high if order == 0 else low
         firsts = _movable(occupied, open_points, die)
         while firsts:
-            from1 = _lowest_bit(firsts)
+            from1 = lowest_bit(firsts)
             firsts &= firsts - 1
             to1 = max(from1 - die, OFF)
             packed[count, 0] = (_NO_MOVES << np.uint64(16)) | np.uint64(from1 | to1 << 8)
@@ -173,7 +175,7 @@ def _doubles(board, occupied, open_points, die, packed):
     longest = 1
     mask1 = _movable(occupied, open_points, die)
     while mask1:
-        f1 = _lowest_bit(mask1)
+        f1 = lowest_bit(mask1)
         mask1 &= mask1 - 1
         t1 = max(f1 - die, OFF)
         row1 = np.uint64(f1 | t1 << 8)
@@ -183,7 +185,7 @@ def _doubles(board, occupied, open_points, die, packed):
             packed[count, 0] = (_NO_MOVES << np.uint64(16)) | row1
             count += 1
         while mask2:
-            f2 = _lowest_bit(mask2)
+            f2 = lowest_bit(mask2)
             mask2 &= mask2 - 1
             t2 = max(f2 - die, OFF)
             row2 = row1 | np.uint64(f2 | t2 << 8) << np.uint64(16)
@@ -197,7 +199,7 @@ def _doubles(board, occupied, open_points, die, packed):
                 packed[count, 0] = (_NO_MOVES << np.uint64(32)) | row2
                 count += 1
             while mask3:
-                f3 = _lowest_bit(mask3)
+                f3 = lowest_bit(mask3)
                 mask3 &= mask3 - 1
                 t3 = max(f3 - die, OFF)
                 row3 = row2 | np.uint64(f3 | t3 << 8) << np.uint64(32)
@@ -214,7 +216,7 @@ def _doubles(board, occupied, open_points, die, packed):
                     longest = 4
                     count = 0
                 while mask4:
-                    f4 = _lowest_bit(mask4)
+                    f4 = lowest_bit(mask4)
                     mask4 &= mask4 - 1
                     t4 = max(f4 - die, OFF)
                     packed[count, 0] = row3 | np.uint64(f4 | t4 << 8) << np.uint64(48)

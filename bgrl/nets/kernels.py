@@ -13,12 +13,13 @@ from numba import njit
 
 from bgrl.game.board import BAR, OFF, SLOTS, loss_level, swap_into
 from bgrl.game.outcomes import clamp_to, equity1, loss_into, possible
-from bgrl.game.plays import MAX_MOVES, generate_plays, new_play_buffer
+from bgrl.game.plays import MAX_MOVES, generate_plays, lowest_bit, new_play_buffer
 from bgrl.nets.simd import (
     LANES,
     TILE_ROWS,
     add_row,
     move_row,
+    positive_lanes,
     relu_copy,
     sigmoid_vector,
     tile_1,
@@ -57,6 +58,7 @@ class Scratch(NamedTuple):
     sums: np.ndarray  # float32[MAX_MOVES + 1, widths[0]], flat: hidden sums after 0..4 moves
     layer_in: np.ndarray  # float32[CHUNK, widest], flat
     layer_out: np.ndarray  # float32[CHUNK, widest], flat
+    used: np.ndarray  # int64[widest]: the inputs that a tile of a later layer takes
     limits: np.ndarray  # int64[CHUNK]: loss level * 16 + what is possible, of each candidate
     outputs: np.ndarray  # float32[5]
     best_board: np.ndarray  # int8[2, 26]
@@ -72,6 +74,7 @@ def new_scratch(net: NetArrays) -> Scratch:
         np.zeros((MAX_MOVES + 1) * int(net.widths[0]), np.float32),
         np.zeros(CHUNK * widest, np.float32),
         np.zeros(CHUNK * widest, np.float32),
+        np.zeros(widest, np.int64),
         np.zeros(CHUNK, np.int64),
         np.zeros(5, np.float32),
         np.zeros((2, SLOTS), np.int8),
@@ -94,21 +97,35 @@ def _first_sums(net, board, sums):
 
 
 @lean
-def _dense(out, x, weights, bias_at, n_in, n_out, n, relu):
-    """One dense layer of ``n`` rows, by register tiles; writes up to a whole tile of rows."""
+def _dense(out, x, weights, bias_at, n_in, n_out, n, relu, used):
+    """One dense layer of ``n`` rows, by register tiles; writes up to a whole tile of rows.
+
+    After a ReLU most inputs are 0, mostly the same ones for the plays of a roll: a tile leaves
+    out those that are 0 in all of its rows. ``used`` (int64[>= n_in]) is for their numbers.
+    """
     w_at = bias_at + n_out
     for row in range(0, n, TILE_ROWS):
         x_at = row * n_in
+        k = 0
+        for lane in range(0, n_in, LANES):
+            positive = positive_lanes(x, x_at + lane, n_in)
+            while positive:
+                used[k] = lane + lowest_bit(positive)
+                positive &= positive - 1
+                k += 1
+        if k == 0:
+            used[0] = 0
+            k = 1
         column = 0
         while column < n_out:
             o = row * n_out + column
             w = w_at + column
             b = bias_at + column
             if column + 2 * LANES <= n_out:
-                tile_2(out, o, n_out, x, x_at, n_in, weights, w, n_out, b, n_in, relu)
+                tile_2(out, o, n_out, x, x_at, n_in, weights, w, n_out, b, used, k, relu)
                 column += 2 * LANES
             else:
-                tile_1(out, o, n_out, x, x_at, n_in, weights, w, n_out, b, n_in, relu)
+                tile_1(out, o, n_out, x, x_at, n_in, weights, w, n_out, b, used, k, relu)
                 column += LANES
 
 
@@ -125,7 +142,7 @@ def _later_layers(net, scratch, n):
     for layer in range(1, last + 1):
         n_in = net.widths[layer - 1]
         n_out = net.widths[layer]
-        _dense(out, x, net.weights, at, n_in, n_out, n, 1 if layer < last else 0)
+        _dense(out, x, net.weights, at, n_in, n_out, n, 1 if layer < last else 0, scratch.used)
         at += n_out * (n_in + 1)
         x, out = out, x
     for i in range(n):

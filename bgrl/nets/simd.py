@@ -136,18 +136,40 @@ def relu_copy(typingctx, out, out_at, base, base_at, width):
     return types.void(out, i, base, i, i), codegen
 
 
+@intrinsic
+def positive_lanes(typingctx, x, x_at, x_stride):
+    """Bit mask (int64) of the lanes at ``x[x_at:]`` that are positive in any of TILE_ROWS rows."""
+
+    def codegen(context, builder, signature, args):
+        (x,), (x_at, x_stride) = _pointers(context, builder, signature, args)
+        highest = _load(builder, x, x_at)
+        for _ in range(TILE_ROWS - 1):
+            x_at = builder.add(x_at, x_stride)
+            highest = _maximum(builder, highest, _load(builder, x, x_at))
+        positive = builder.fcmp_ordered(">", highest, _constant(0.0))
+        return builder.zext(builder.bitcast(positive, ir.IntType(LANES)), ir.IntType(64))
+
+    return types.int64(x, types.int64, types.int64), codegen
+
+
 def _make_tile(vectors):
-    """A kernel for TILE_ROWS rows by ``vectors`` vectors of a dense layer, sums in registers."""
+    """A kernel for TILE_ROWS rows by ``vectors`` vectors of a dense layer, sums in registers.
+
+    It takes the inputs numbered by the first ``k`` > 0 of ``used`` (int64[>= k]); the others must
+    be 0.
+    """
     rows = TILE_ROWS
 
     @intrinsic
     def tile(
-        typingctx, out, out_at, out_stride, x, x_at, x_stride, w, w_at, w_stride, bias_at, k, relu
-    ):
+        typingctx, out, out_at, out_stride, x, x_at, x_stride, w, w_at, w_stride, bias_at,
+        used, k, relu,
+    ):  # fmt: skip
         def codegen(context, builder, signature, args):
-            (out, x, w), rest = _pointers(context, builder, signature, args)
+            (out, x, w, used), rest = _pointers(context, builder, signature, args)
             out_at, out_stride, x_at, x_stride, w_at, w_stride, bias_at, k, relu = rest
             word = k.type
+            used = builder.bitcast(used, word.as_pointer())
 
             def at(base, index, stride):
                 return builder.add(base, builder.mul(ir.Constant(word, index), stride))
@@ -162,9 +184,10 @@ def _make_tile(vectors):
             done = builder.append_basic_block("tile_done")
             builder.branch(loop)
             builder.position_at_end(loop)
-            index = builder.phi(word)
-            index.add_incoming(ir.Constant(word, 0), before)
+            turn = builder.phi(word)
+            turn.add_incoming(ir.Constant(word, 0), before)
             sums = [[builder.phi(_VECTOR) for _ in range(vectors)] for _ in range(rows)]
+            index = builder.load(builder.gep(used, [turn]))
             w_row = builder.add(w_at, builder.mul(index, w_stride))
             w_vectors = [
                 _load(builder, w, builder.add(w_row, ir.Constant(word, v * LANES)))
@@ -178,9 +201,9 @@ def _make_tile(vectors):
                 new.append(
                     [_fma(builder, factor, w_vectors[v], sums[r][v]) for v in range(vectors)]
                 )
-            following = builder.add(index, ir.Constant(word, 1))
+            following = builder.add(turn, ir.Constant(word, 1))
             builder.cbranch(builder.icmp_signed("<", following, k), loop, done)
-            index.add_incoming(following, loop)
+            turn.add_incoming(following, loop)
             for r in range(rows):
                 for v in range(vectors):
                     sums[r][v].add_incoming(bias[v], before)
@@ -199,7 +222,7 @@ def _make_tile(vectors):
             return context.get_dummy_value()
 
         i = types.int64
-        return types.void(out, i, i, x, i, i, w, i, i, i, i, i), codegen
+        return types.void(out, i, i, x, i, i, w, i, i, i, used, i, i), codegen
 
     return tile
 
