@@ -12,7 +12,7 @@ from bgrl.processes import Started
 @dataclass
 class Answer:
     task: int
-    pid: int
+    value: int
 
 
 @dataclass
@@ -32,6 +32,21 @@ class SlowStart:
         for task in tasks:
             yield Started(task, 0)
             yield Answer(task, os.getpid())
+
+
+@dataclass
+class Threads:
+    """Answers with the number of threads that its libraries use."""
+
+    def prepare(self) -> None:
+        pass
+
+    def run(self, tasks: list[int]) -> Iterator[Answer]:
+        import numba
+        import torch
+
+        for task in tasks:
+            yield Answer(task, max(numba.get_num_threads(), torch.get_num_threads()))
 
 
 @dataclass

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from jobs import Answer, SlowStart
+from jobs import Answer, SlowStart, Threads
 
 from bgrl.errors import BgrlError
 from bgrl.processes import LOST_STARTS, run_in_processes
@@ -26,13 +26,20 @@ def test_a_job_that_never_starts_is_an_error(tmp_path):
         list(run_in_processes(job, iter([[0]]), 1, 60.0))
 
 
+def test_n10_a_process_uses_one_thread():
+    before = dict(os.environ)
+    (answer,) = run_in_processes(Threads(), iter([[0]]), 1, 120.0)
+    assert answer.value == 1
+    assert dict(os.environ) == before
+
+
 def test_processes_end_with_the_one_that_started_them():
     code = """
 from bgrl.processes import run_in_processes
 from jobs import Endless
 if __name__ == "__main__":
     for answer in run_in_processes(Endless(), iter([[0, 1]]), 1, 600.0):
-        print(answer.pid, flush=True)
+        print(answer.value, flush=True)
 """
     parent = subprocess.Popen(
         [sys.executable, "-c", code],

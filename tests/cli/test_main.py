@@ -1,5 +1,6 @@
 """The command line: what it lists, how it fails, and that it writes nothing when it does."""
 
+import json
 import re
 import subprocess
 import sys
@@ -125,6 +126,8 @@ def test_every_stage_has_types_values_and_comments(stage):
     assert first != second
     launch = compose(stage, REQUIRED.get(stage, []))
     assert isinstance(launch.config, CONFIGS[stage])
+    # Plain data, which any process and any logger takes (cases H03, H04).
+    assert json.loads(json.dumps(launch.resolved)) == launch.resolved
 
     def leaves(config, prefix=""):
         for key, value in config.items():
@@ -179,7 +182,7 @@ def test_any_file_name_can_be_described(run, tmp_path):
     assert name in err
 
 
-def test_paths_are_absolute(tmp_path, monkeypatch):
+def test_h01_paths_are_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/home/me")
     assert str(compose("describe", ["path=a/b"]).config.path) == f"{tmp_path}/a/b"

@@ -25,6 +25,9 @@ def workplace(tmp_path_factory):
         command = [sys.executable, "-m", "bgrl", *arguments]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+    # Case H01: whatever the run makes is in its folder.
+    assert [path.name for path in folder.iterdir()] == ["data"]
+    assert {path.name for path in (folder / "data" / "runs").iterdir()} == {"games", "net"}
     return folder
 
 
