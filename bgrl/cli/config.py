@@ -126,6 +126,13 @@ class ExportConfig:
 
 
 @dataclass
+class DemoConfig:
+    bundle: Path = MISSING
+    folder: Path = MISSING
+    port: int = MISSING
+
+
+@dataclass
 class LoopSelfplayConfig:
     games: int = MISSING
     lam: list[float] = MISSING
@@ -167,6 +174,7 @@ class LoopConfig:
     folder: Path = MISSING
     generations: int = MISSING
     variant: str = MISSING
+    start: Path | None = MISSING
     seed: int = MISSING
     workers: int | None = MISSING
     net: NetConfig = field(default_factory=NetConfig)
@@ -232,6 +240,7 @@ CONFIGS = {
     "errors": ErrorsConfig,
     "reference": ReferenceConfig,
     "export": ExportConfig,
+    "demo": DemoConfig,
     "report": ReportConfig,
     "describe": DescribeConfig,
     "verify": VerifyConfig,

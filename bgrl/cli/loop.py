@@ -17,6 +17,7 @@ def run(config: LoopConfig, launch: Launch) -> None:
         encoder=config.net.encoder,
         hidden=tuple(config.net.hidden),
         variant=config.variant,
+        start=config.start,
         seed=config.seed,
         workers=cores() if config.workers is None else config.workers,
         lam=tuple(config.selfplay.lam),

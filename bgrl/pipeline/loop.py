@@ -76,7 +76,8 @@ class LoopResult:
 class Loop:
     """A run of `generations` in `folder`.
 
-    encoder, hidden, variant: of the net. seed: of its first weights, the dice and the batches.
+    encoder, hidden, variant: of the net. start: the checkpoint to begin with, which must be such a
+    net; None begins with an untrained one. seed: of its first weights, the dice and the batches.
     workers: self-play processes; 0 plays in this one. They don't change what is made.
 
     games: self-play games a generation. lam and exact: λ of the returns, and the share of
@@ -112,6 +113,7 @@ class Loop:
     encoder: str = "tesauro198"
     hidden: tuple[int, ...] = (128, 32)
     variant: str = "backgammon"
+    start: Path | None = None
     seed: int = 1
     workers: int = 1
     lam: tuple[float, ...] = (0.7,)
@@ -153,7 +155,13 @@ class Loop:
         if not self.passes > 0:
             raise BgrlError(f"passes is {self.passes}, expected more than 0")
         Schedule(self.lr, 1, end=self.lr_end)
-        get_encoder(self.encoder)
+        encoder = get_encoder(self.encoder)
+        if self.start:
+            begin = Weights.load(self.start)
+            asked = (encoder.name, self.hidden, self.variant)
+            found = (begin.encoder.name, begin.hidden, begin.variant.name)
+            if asked != found:
+                raise BgrlError(f"{self.start} is a net of {found}, but the run asks for {asked}")
         for spec in (*self.opponents, *self.final_opponents):
             self._opponent(spec)
 
@@ -312,8 +320,12 @@ class Loop:
             if state.get("format") != STATE_FORMAT:
                 raise BgrlError(f"{path} is not the state of a loop")
             return state["done"], state["kept"]
-        net = Net(get_encoder(self.encoder), self.hidden, get_variant(self.variant))
-        save_net(net.reset(self.seed), self._net(0), {"generation": 0, "games": 0, "step": 0})
+        if self.start:
+            net = load_net(self.start)
+        else:
+            net = Net(get_encoder(self.encoder), self.hidden, get_variant(self.variant))
+            net.reset(self.seed)
+        save_net(net, self._net(0), {"generation": 0, "games": 0, "step": 0})
         return 0, [0]
 
     def _match(

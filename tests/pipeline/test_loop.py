@@ -265,3 +265,13 @@ def test_an_overlapped_run_goes_on_as_if_undisturbed(tmp_path, monkeypatch):
     # The games that were ahead are used, and not played by a newer net.
     assert open_generation(tmp_path / "cut" / "shards" / "gen-0003").games
     assert tiny(tmp_path / "cut", overlap=True).run().hash == whole.hash
+
+
+def test_a_run_can_begin_with_a_checkpoint(finished, tmp_path):
+    folder, result = finished
+    quiet = {"opponents": (), "final_opponents": (), "generations": 1}
+    further = tiny(tmp_path / "further", start=folder / "net", **quiet).run()
+    first = Weights.load(tmp_path / "further" / "nets" / "gen-0000")
+    assert first.hash == result.hash != further.hash
+    with pytest.raises(BgrlError, match=r"net of .*\(8,\).* asks for .*\(9,\)"):
+        tiny(tmp_path / "other", start=folder / "net", hidden=(9,))
