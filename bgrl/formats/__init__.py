@@ -1,5 +1,6 @@
-"""Positions and match states as text and pictures: gnubg IDs, XGID, .mat, terminal boards, SVG."""
+"""Positions and match states as text and pictures: gnubg IDs, XGID, FIBS, .mat, boards, SVG."""
 
+from bgrl.formats.fibs import format_fibs, parse_fibs
 from bgrl.formats.gnubg_id import (
     format_gnubg_id,
     format_match_id,
@@ -17,9 +18,11 @@ __all__ = [
     "MatGame",
     "MatMatch",
     "MatchState",
+    "format_fibs",
     "format_gnubg_id",
     "format_match_id",
     "format_xgid",
+    "parse_fibs",
     "parse_gnubg_id",
     "parse_mat",
     "parse_match_id",
