@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test test-slow lint check format
+.PHONY: help install quickstart client test test-slow lint check format
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,6 +22,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 quickstart: $(INSTALLED)  ## train a net in minutes and see how it plays
 	$(BIN)/bgrl loop level=quickstart
+
+client:  ## the TypeScript client's packages, and the client and its page compiled (needs Node)
+	cd bgrl/export/client && npm ci --no-audit --no-fund && npm run build
 
 test: $(INSTALLED)  ## what CI runs: style, types, import order and the default tests
 	$(BIN)/python -m pytest

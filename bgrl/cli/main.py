@@ -17,6 +17,7 @@ STAGES = {
     "errors": "measure how much players err, by kind of position",
     "reference": "build the reference positions that errors are measured by",
     "export": "write a net as ONNX and prove that it gives the same answers",
+    "demo": "play against exported bots in the browser",
     "report": "show a run's learning curve and positions as one HTML file",
     "describe": "say what a file or folder is",
     "verify": "compare our rules with other engines' on many positions",

@@ -1,8 +1,10 @@
 """The TypeScript client: its own tests, in Node, on a bundle and on what bgrl computes for it."""
 
+import json
 import os
 import shutil
 import subprocess
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import numpy as np
 import pytest
 from export.client_reference import looked_ahead, write_reference
 
+from bgrl.errors import BgrlError
 from bgrl.export import export_levels
 from bgrl.export.positions import sampled_positions
+from bgrl.export.site import build_site, serve
 from bgrl.nets import FastNet
 from bgrl.players.bundle import open_bundle
 from bgrl.players.level import Filter, Level, Misses
@@ -80,3 +84,67 @@ def test_the_reference_looks_ahead_as_documented(weights):
 
     expected = plain_value(plain_net(weights), to_sides(board), 2)
     np.testing.assert_allclose(looked_ahead(net, board, 2, everything), expected, atol=1e-5)
+
+
+@pytest.fixture(scope="session")
+def site(built, bots, tmp_path_factory):
+    """The page's folder, with the checks and their reference beside it."""
+    folder = build_site(bots / "bots", tmp_path_factory.mktemp("site") / "page")
+    shutil.copytree(built / "dist" / "test", folder / "client" / "test")
+    shutil.copy(bots / "reference.json", folder / "reference.json")
+    return folder
+
+
+@pytest.mark.node
+def test_the_page_is_small_without_the_runtime(built, bots, tmp_path):
+    folder = build_site(bots / "bots", tmp_path / "page")
+    sent = [path for path in folder.rglob("*") if path.is_file() and "runtime" not in path.parts]
+    scripts_and_nets = [path for path in sent if path.suffix in (".html", ".css", ".js", ".onnx")]
+    assert sum(path.stat().st_size for path in scripts_and_nets) < 2_000_000
+    (folder / "bots" / "bundle.json").unlink()
+    with pytest.raises(BgrlError, match="holds something other than the page"):
+        build_site(bots / "bots", folder)
+
+
+@pytest.mark.slow
+@pytest.mark.node
+@pytest.mark.browser
+def test_the_page_plays_in_chromium_and_computes_what_bgrl_does(built, site, tmp_path):
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
+    with serve(site, 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/"
+        run = subprocess.run(
+            ["node", "dist/test/browser.js", url, str(tmp_path), chromium],
+            cwd=built,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        server.shutdown()
+    assert run.returncode == 0, run.stderr[-4000:]
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["errors"] == []
+    assert result["pageBytes"] < 2_000_000
+    assert result["touchChose"]
+    labels = result["game"]["labels"]
+    assert len(labels) == 26
+    assert any(label.startswith("Point 8: 3 of your checkers") for label in labels)
+    assert any(label.startswith("Bar: 0 of your checkers, 0 of the bot's") for label in labels)
+    assert result["game"]["turns"] > 5
+    measured = result["measured"]
+    assert not measured["isolated"]  # no cross-origin headers: one thread
+    for checked in (measured["golden"], measured["found"]):
+        assert max(checked["flat"], checked["onnx"]) < 1e-5
+        assert not any(n for name, n in checked.items() if name.startswith("wrong"))
+    assert measured["golden"]["inputsDiffer"] == 0
+    assert measured["found"]["value"] < 1e-5
+
+
+def test_a_page_needs_a_bundle_and_a_free_port(tmp_path):
+    with pytest.raises(BgrlError, match="is no bundle"):
+        build_site(tmp_path, tmp_path / "page")
+    with serve(tmp_path, 0) as server, pytest.raises(BgrlError, match="cannot serve on port"):
+        serve(tmp_path, server.server_address[1])

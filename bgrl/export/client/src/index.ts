@@ -9,3 +9,4 @@ export * from "./outcomes.js";
 export * from "./plays.js";
 export * from "./remote.js";
 export * from "./search.js";
+export * from "./turn.js";
