@@ -1,10 +1,10 @@
 """The stages one after another, as a user would give them; run folders and what they record."""
 
-import subprocess
-import sys
+import contextlib
 
 import pytest
 
+from bgrl.cli.main import main
 from bgrl.cli.record import run_folder
 from bgrl.errors import BgrlError
 from bgrl.files import exclusive, read_json
@@ -22,9 +22,8 @@ def workplace(tmp_path_factory):
         ["selfplay", "name=games", "games=40", "workers=0", *NET],
         ["train", "name=net", *TRAIN],
     ):
-        command = [sys.executable, "-m", "bgrl", *arguments]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        with contextlib.chdir(folder):
+            assert main(arguments) == 0
     # Case H01: whatever the run makes is in its folder.
     assert [path.name for path in folder.iterdir()] == ["data"]
     assert {path.name for path in (folder / "data" / "runs").iterdir()} == {"games", "net"}
