@@ -133,6 +133,16 @@ class DemoConfig:
 
 
 @dataclass
+class ServeConfig:
+    player: str = MISSING
+    host: str = MISSING
+    port: int = MISSING
+    variant: str = MISSING
+    seed: int = MISSING
+    log: bool = MISSING
+
+
+@dataclass
 class LoopSelfplayConfig:
     games: int = MISSING
     lam: list[float] = MISSING
@@ -241,6 +251,7 @@ CONFIGS = {
     "reference": ReferenceConfig,
     "export": ExportConfig,
     "demo": DemoConfig,
+    "serve": ServeConfig,
     "report": ReportConfig,
     "describe": DescribeConfig,
     "verify": VerifyConfig,

@@ -18,6 +18,7 @@ STAGES = {
     "reference": "build the reference positions that errors are measured by",
     "export": "write a net as ONNX and prove that it gives the same answers",
     "demo": "play against exported bots in the browser",
+    "serve": "offer a player to the program gnubg, as its external player",
     "report": "show a run's learning curve and positions as one HTML file",
     "describe": "say what a file or folder is",
     "verify": "compare our rules with other engines' on many positions",

@@ -8,6 +8,7 @@ from bgrl.files import shipped
 from bgrl.game import BACKGAMMON, Variant
 from bgrl.players.player import Player
 
+GNUBG_PROGRAM = re.compile(r"gnubg_program_([0-3])ply")
 GNUBG = re.compile(r"gnubg(107)?_([0-3])ply")
 SAGE = re.compile(r"sage_([0-2])ply")
 SEARCH = re.compile(r"(.+)@([0-3])ply")
@@ -18,13 +19,15 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
 
     "random"; "pubeval"; "gnubg_0ply" to "gnubg_3ply" (GNU Backgammon, the extra `gnubg`);
     "gnubg107_0ply" to "gnubg107_3ply" (with its pruning nets, faster) and "sage_0ply" to
-    "sage_2ply" (Sage), both of the extra `engines`; a level, whose net lies in checkpoints/; the
+    "sage_2ply" (Sage), both of the extra `engines`; "gnubg_program_0ply" to "gnubg_program_3ply"
+    (the program gnubg, installed on the machine); a level, whose net lies in checkpoints/; the
     folder of a checkpoint; "LEVEL@2ply" or "FOLDER@2ply" (0 to 3), which looks ahead and bears off
     by the databases in data/bearoff, built there if need be; BUNDLE/LEVEL, or the bundle alone if
     it has one level; or a flat net (.bgnet). Plies count as GNU Backgammon counts them.
 
-    Raises BgrlError, naming what there is, for anything else; MissingExtra with the line that
-    installs a missing package; CorruptFile and EncoderMismatch for a net that can't be loaded.
+    Raises BgrlError, naming what there is, for anything else, or with the line that installs the
+    missing program; MissingExtra with the one that installs a missing package; CorruptFile and
+    EncoderMismatch for a net that can't be loaded.
     """
     text = str(spec)
     if text == "random":
@@ -39,6 +42,10 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
         from bgrl.players.gnubg import Gnubg107Player, GnubgPlayer
 
         return (Gnubg107Player if match[1] else GnubgPlayer)(int(match[2]), variant)
+    if match := GNUBG_PROGRAM.fullmatch(text):
+        from bgrl.players.gnubg_program import GnubgProgramPlayer
+
+        return GnubgProgramPlayer(int(match[1]), variant)
     if match := SAGE.fullmatch(text):
         from bgrl.players.sage import SagePlayer
 
@@ -77,7 +84,7 @@ def is_bundle(folder: str | Path) -> bool:
 
 
 def _known(levels: Path) -> str:
-    engines = (("gnubg", 3), ("gnubg107", 3), ("sage", 2))
+    engines = (("gnubg", 3), ("gnubg107", 3), ("sage", 2), ("gnubg_program", 3))
     names = ["random", "pubeval", *(f"{name}_0ply to {name}_{most}ply" for name, most in engines)]
     names += sorted(file.parent.name for file in levels.glob("*/net.json"))
     return "known are " + ", ".join(names)

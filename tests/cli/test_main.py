@@ -20,6 +20,7 @@ REQUIRED = {
     "selfplay": ["name=x"],
     "train": ["name=x", "data=[x]"],
     "evaluate": ["player=x"],
+    "serve": ["player=x"],
     "export": ["net=x"],
     "report": ["run=x"],
     "describe": ["path=x"],
