@@ -108,6 +108,10 @@ def groups(stage: str) -> dict[str, list[str]]:
 
 def _compose(stage: str, overrides: list[str]) -> DictConfig:
     offered = groups(stage)
+    # Hydra takes every key that names a folder of configs for a choice from it. A stage with an
+    # option of that name and no such choice (level of export) gets it set afterwards.
+    own: dict[str, str] = {}
+    rest: list[str] = []
     for override in overrides:
         match = re.match(r"([A-Za-z_][\w.]*)=(.*)", override, re.DOTALL)
         if match is None:
@@ -116,12 +120,19 @@ def _compose(stage: str, overrides: list[str]) -> DictConfig:
         if key in offered and value not in (*offered[key], "null"):
             near = suggestion(value, offered[key])
             raise BgrlError(f"{stage}: no {key} {value!r}{near}; there are {offered[key]}")
+        option = key in CONFIGS[stage].__dataclass_fields__ and key not in offered
+        if option and (shipped("configs") / key).is_dir():
+            own[key] = value
+        else:
+            rest.append(override)
     store = ConfigStore.instance()
     for name, schema in CONFIGS.items():
         store.store(f"{name}_schema", schema)
     try:
         with initialize_config_dir(str(shipped("configs")), version_base="1.3"):
-            config = hydra_compose(stage, overrides)
+            config = hydra_compose(stage, rest)
+            for key, value in own.items():
+                OmegaConf.update(config, key, None if value == "null" else value)
             OmegaConf.resolve(config)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise BgrlError(f"{stage}: {_explain(stage, error)}") from error

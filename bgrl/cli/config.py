@@ -119,8 +119,10 @@ class ReferenceConfig:
 
 @dataclass
 class ExportConfig:
-    net: str = MISSING
+    net: str | None = MISSING
+    level: str | None = MISSING
     folder: Path = MISSING
+    coreml: bool = MISSING
     positions: int = MISSING
     seed: int = MISSING
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bgrl.errors import BgrlError
+from bgrl.export.coreml import write_coreml
 from bgrl.export.golden import golden_vectors, write_golden
 from bgrl.export.onnx import write_onnx
 from bgrl.export.parity import TOLERANCE, Parity, compare
@@ -29,6 +30,8 @@ from bgrl.players.bundle import (
     open_bundle,
 )
 from bgrl.players.level import Level
+
+COREML_SUFFIX = ".mlpackage"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,9 @@ class Export:
     def __str__(self) -> str:
         lines = [f"{self.folder}:"]
         for path in sorted(self.folder.iterdir()):
-            lines.append(f"  {path.name:<24} {path.stat().st_size:>10,} bytes")
+            whole = [path, *path.rglob("*")]
+            size = sum(file.stat().st_size for file in whole if file.is_file())
+            lines.append(f"  {path.name:<24} {size:>10,} bytes")
         lines.append(f"{self.onnx.name}: {self.parity}")
         for name, parity in list(self.parities.items())[1:]:
             lines.append(f"{name}: the same, at most {max(parity.differences.values()):.1e}")
@@ -70,11 +75,13 @@ def export_levels(
     folder: str | os.PathLike,
     positions: int = 1000,
     seed: int = 1,
+    coreml: bool = False,
 ) -> Export:
     """Publish levels and their nets as the bundle ``folder``, replacing a bundle that is there.
 
     Each net is named after the first level that plays it, and comes as ONNX and as a flat file,
-    its weights stored as float32, float16 and int8, with golden vectors. Every ONNX file is first
+    its weights stored as float32, float16 and int8, with golden vectors, and if ``coreml`` is true
+    as a Core ML package (which is not run: that takes macOS). Every ONNX file is first
     compared with torch and the numba twin, on ``positions`` positions of games and on constructed
     ones that put every count on every slot.
 
@@ -101,6 +108,9 @@ def export_levels(
                 net_names[weights.hash] = level.name
                 playing = [one for one, net in levels if net.hash == weights.hash]
                 found, record = _write_net(weights, playing, beside, positions, seed)
+                if coreml:
+                    write_coreml(weights, beside / f"{level.name}{COREML_SUFFIX}")
+                    record["coreml"] = f"{level.name}{COREML_SUFFIX}"
                 parities |= found
                 nets[level.name] = record
         atomic_write_json(
@@ -123,8 +133,12 @@ def export_levels(
                 "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
                 "nets": nets,
                 "files": {
-                    path.name: {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
-                    for path in sorted(beside.iterdir())
+                    path.relative_to(beside).as_posix(): {
+                        "bytes": path.stat().st_size,
+                        "sha256": sha256_file(path),
+                    }
+                    for path in sorted(beside.rglob("*"))
+                    if path.is_file()
                 },
             },
         )
@@ -188,7 +202,8 @@ def _refuse_foreign(folder: Path) -> None:
     if not folder.is_dir():
         raise BgrlError(f"{folder} is a file, not a folder for an export")
     record = folder / BUNDLE_FILE
-    ours = {BUNDLE_FILE, *read_json(record)["files"]} if record.is_file() else set()
+    files = [BUNDLE_FILE, *read_json(record)["files"]] if record.is_file() else []
+    ours = {Path(name).parts[0] for name in files}
     foreign = sorted(path.name for path in folder.iterdir() if path.name not in ours)
     if foreign:
         raise BgrlError(f"{folder} holds {foreign[0]}, which is no part of an export")

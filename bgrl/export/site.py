@@ -40,6 +40,7 @@ def build_site(bundle: str | os.PathLike, folder: str | os.PathLike) -> Path:
                 shutil.copyfile(script, beside / "client" / part / script.name)
         (beside / "bots").mkdir()
         for name in (BUNDLE_FILE, *opened.record["files"]):
+            (beside / "bots" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(opened.folder / name, beside / "bots" / name)
         runtime = CLIENT / "node_modules" / "onnxruntime-web" / "dist"
         if all((runtime / name).is_file() for name in RUNTIME):

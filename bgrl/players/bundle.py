@@ -89,7 +89,8 @@ def open_bundle(folder: str | os.PathLike) -> Bundle:
         raise CorruptFile(f"{folder / BUNDLE_FILE}: does not name {LEVELS_FILE}")
     for name, facts in files.items():
         path = folder / name
-        if Path(name).name != name or not isinstance(facts, dict):
+        inside = not Path(name).is_absolute() and ".." not in Path(name).parts
+        if not inside or not isinstance(facts, dict):
             raise CorruptFile(f"{folder / BUNDLE_FILE}: {name!r} is no file of a bundle")
         if not path.is_file():
             raise CorruptFile(f"{path}: missing from the bundle")

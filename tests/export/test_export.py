@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from bgrl.cli.export import shipped_levels
 from bgrl.cli.main import main
 from bgrl.errors import BgrlError, CorruptFile, EncoderMismatch, SchemaMismatch
 from bgrl.export import export as export_module
@@ -13,6 +14,7 @@ from bgrl.export.golden import check_golden
 from bgrl.export.positions import constructed_positions, covering, kind_of, sampled_positions
 from bgrl.game import BACKGAMMON, HYPERGAMMON, Position
 from bgrl.nets import FastNet
+from bgrl.players.level import Level, Misses
 
 pytest.importorskip("onnxruntime")
 
@@ -140,6 +142,9 @@ def test_the_command(weights, tmp_path, capsys, monkeypatch):
     ("overrides", "names"),
     [
         (["net=nobody"], "nobody"),
+        ([], "net=FOLDER"),
+        (["net=net", "level=hard"], "not both"),
+        (["level=nobody"], "nobody"),
         (["net=net", "positions=0"], "at least 1"),
         (["net=net", "folder=net"], "net.json"),
         (["net=net", "posit=3"], "posit"),
@@ -154,3 +159,20 @@ def test_the_command_refuses_in_one_line(weights, tmp_path, capsys, monkeypatch,
     assert names in printed
     assert printed.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["net"]
+
+
+def test_levels_in_a_folder_of_checkpoints(weights, make_weights, tmp_path):
+    weights.save(tmp_path / "hard")
+    make_weights(seed=5).save(tmp_path / "easy")
+    easy = Level("easy", misses=Misses(0.5, 0.1))
+    master = Level("master", plies=2)
+    (tmp_path / "easy" / "level.json").write_text(json.dumps(easy.to_json()))
+    (tmp_path / "master").mkdir()
+    (tmp_path / "master" / "level.json").write_text(json.dumps(master.to_json() | {"net": "hard"}))
+    (tmp_path / "README.md").write_text("three levels")
+    levels = shipped_levels(tmp_path, "all")
+    assert [level for level, _ in levels] == [easy, Level("hard"), master]
+    assert levels[1][1].hash == levels[2][1].hash == weights.hash != levels[0][1].hash
+    assert [level for level, _ in shipped_levels(tmp_path, "master")] == [master]
+    with pytest.raises(BgrlError, match=r"no level 'expert'.*easy.*hard.*master"):
+        shipped_levels(tmp_path, "expert")
