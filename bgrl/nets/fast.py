@@ -1,13 +1,13 @@
 """FastNet: the numba twin of a torch net, for use from Python."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bgrl.game.board import SLOTS
 from bgrl.nets.kernels import NetArrays, evaluate_boards, evaluate_plays, new_scratch
-from bgrl.nets.simd import pad
+from bgrl.nets.simd import aligned, pad
 from bgrl.nets.weights import Weights
 
 if TYPE_CHECKING:
@@ -23,6 +23,18 @@ class FastNet:
         self.arrays = pack(weights)
         self.hash = weights.hash
         self.variant = weights.variant
+        self.scratch = new_scratch(self.arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "scratch"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.arrays = self.arrays._replace(
+            rows=aligned(self.arrays.rows),
+            bias=aligned(self.arrays.bias),
+            weights=aligned(self.arrays.weights),
+        )
         self.scratch = new_scratch(self.arrays)
 
     @classmethod
@@ -77,4 +89,11 @@ def pack(weights: Weights) -> NetArrays:
         padded[1 : weight.shape[1] + 1, : weight.shape[0]] = weight.T
         later.append(padded.ravel())
     points = np.array(weights.variant.points, np.int64)
-    return NetArrays(rows.ravel(), bias, np.concatenate(later), widths, checkers, points)
+    return NetArrays(
+        aligned(rows.ravel()),
+        aligned(bias),
+        aligned(np.concatenate(later)),
+        widths,
+        checkers,
+        points,
+    )

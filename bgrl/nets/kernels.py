@@ -18,7 +18,9 @@ from bgrl.nets.simd import (
     LANES,
     TILE_ROWS,
     add_row,
+    aligned,
     move_row,
+    move_row_relu,
     positive_lanes,
     relu_copy,
     sigmoid_vector,
@@ -71,9 +73,9 @@ def new_scratch(net: NetArrays) -> Scratch:
     widest = int(net.widths.max())
     return Scratch(
         new_play_buffer(),
-        np.zeros((MAX_MOVES + 1) * int(net.widths[0]), np.float32),
-        np.zeros(CHUNK * widest, np.float32),
-        np.zeros(CHUNK * widest, np.float32),
+        aligned(np.zeros((MAX_MOVES + 1) * int(net.widths[0]), np.float32)),
+        aligned(np.zeros(CHUNK * widest, np.float32)),
+        aligned(np.zeros(CHUNK * widest, np.float32)),
         np.zeros(widest, np.int64),
         np.zeros(CHUNK, np.int64),
         np.zeros(5, np.float32),
@@ -107,10 +109,12 @@ def _dense(out, x, weights, bias_at, n_in, n_out, n, relu, used):
     for row in range(0, n, TILE_ROWS):
         x_at = row * n_in
         k = 0
-        for lane in range(0, n_in, LANES):
-            positive = positive_lanes(x, x_at + lane, n_in)
+        for first in range(0, n_in, 64):
+            positive = 0
+            for lane in range(0, min(64, n_in - first), LANES):
+                positive |= positive_lanes(x, x_at + first + lane, n_in) << lane
             while positive:
-                used[k] = lane + lowest_bit(positive)
+                used[k] = first + lowest_bit(positive)
                 positive &= positive - 1
                 k += 1
         if k == 0:
@@ -188,27 +192,35 @@ def evaluate_boards(net, scratch, boards, out):
 
 
 @lean
-def _play_sums(net, sums, work, frm, to, depth):
-    """Make one move of the side not on roll in ``work`` and extend the sums by it.
+def _play_sums(rows, checkers, width, sums, depth, work, frm, to, last, hidden, hidden_at):
+    """Make one move of the side not on roll in ``work``, and sum up what it changes.
 
-    ``work`` is seen by the opponent, who will be on roll, so the mover is side 1. Returns whether
-    a blot was hit.
+    ``work`` is seen by the opponent, who will be on roll, so the mover is side 1. The sums after
+    ``depth`` moves are at ``sums[depth * width]``; those after this one follow them, or after the
+    ``last`` move of a play go through the ReLU to ``hidden[hidden_at]``. Returns whether a blot
+    was hit.
     """
-    width = net.widths[0]
-    checkers = net.checkers
-    at = (depth + 1) * width
+    base = depth * width
+    at = base + width
     row_from = ((SLOTS + frm) * checkers + work[1, frm] - 1) * width
     row_to = ((SLOTS + to) * checkers + work[1, to]) * width
-    move_row(sums, at, sums, depth * width, net.rows, row_to, row_from, width)
     work[1, frm] -= 1
     work[1, to] += 1
     if to > OFF and work[0, 25 - to] == 1:
         row_blot = (25 - to) * checkers * width
         row_bar = (BAR * checkers + work[0, BAR]) * width
-        move_row(sums, at, sums, at, net.rows, row_bar, row_blot, width)
         work[0, 25 - to] = 0
         work[0, BAR] += 1
+        move_row(sums, at, sums, base, rows, row_to, row_from, width)
+        if last:
+            move_row_relu(hidden, hidden_at, sums, at, rows, row_bar, row_blot, width)
+        else:
+            move_row(sums, at, sums, at, rows, row_bar, row_blot, width)
         return True
+    if last:
+        move_row_relu(hidden, hidden_at, sums, base, rows, row_to, row_from, width)
+    else:
+        move_row(sums, at, sums, base, rows, row_to, row_from, width)
     return False
 
 
@@ -278,13 +290,24 @@ def evaluate_roll(net, scratch, board, die1, die2, values, probabilities):
                 _take_back(
                     work, plays[i - 1, 2 * depth], plays[i - 1, 2 * depth + 1], (hits >> depth) & 1
                 )
-            while depth < MAX_MOVES and plays[i, 2 * depth] >= 0:
+            last = False
+            while not last:
+                last = depth + 1 == MAX_MOVES or plays[i, 2 * depth + 2] < 0
                 hit = _play_sums(
-                    net, scratch.sums, work, plays[i, 2 * depth], plays[i, 2 * depth + 1], depth
+                    net.rows,
+                    net.checkers,
+                    width,
+                    scratch.sums,
+                    depth,
+                    work,
+                    plays[i, 2 * depth],
+                    plays[i, 2 * depth + 1],
+                    last,
+                    scratch.layer_in,
+                    (i - start) * width,
                 )
                 hits = (hits & ~(1 << depth)) | (int(hit) << depth)
                 depth += 1
-            relu_copy(scratch.layer_in, (i - start) * width, scratch.sums, depth * width, width)
             scratch.limits[i - start] = loss_level(work) * 16 + possible(work)
         _later_layers(net, scratch, stop - start)
         x = _last_layer(net, scratch)

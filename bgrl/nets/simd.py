@@ -9,6 +9,7 @@ in elements; every width is a multiple of LANES. Nothing is bounds-checked.
 import math
 from contextlib import contextmanager
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -26,6 +27,16 @@ _INT_VECTOR = ir.VectorType(_INT, LANES)
 def pad(width: int) -> int:
     """``width`` rounded up to whole vectors."""
     return -(-width // LANES) * LANES
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A copy whose data starts on a 64-byte boundary: no vector in it lies across two cache lines,
+    which is a sixth of the time."""
+    memory = np.empty(array.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def _splat(builder, value):
@@ -86,24 +97,32 @@ def _maximum(builder, a, b):
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
 
-@intrinsic
-def move_row(typingctx, out, out_at, base, base_at, table, plus, minus, width):
-    """out[..] = base[..] + (table[plus ..] - table[minus ..])."""
+def _make_move_row(relu):
+    @intrinsic
+    def move_row(typingctx, out, out_at, base, base_at, table, plus, minus, width):
+        def codegen(context, builder, signature, args):
+            (out, base, table), rest = _pointers(context, builder, signature, args)
+            out_at, base_at, plus, minus, width = rest
+            with _each_vector(builder, width) as i:
+                change = builder.fsub(
+                    _load(builder, table, builder.add(plus, i)),
+                    _load(builder, table, builder.add(minus, i)),
+                )
+                total = builder.fadd(_load(builder, base, builder.add(base_at, i)), change)
+                if relu:
+                    total = _maximum(builder, total, _constant(0.0))
+                _store(builder, total, out, builder.add(out_at, i))
+            return context.get_dummy_value()
 
-    def codegen(context, builder, signature, args):
-        (out, base, table), rest = _pointers(context, builder, signature, args)
-        out_at, base_at, plus, minus, width = rest
-        with _each_vector(builder, width) as i:
-            change = builder.fsub(
-                _load(builder, table, builder.add(plus, i)),
-                _load(builder, table, builder.add(minus, i)),
-            )
-            total = builder.fadd(_load(builder, base, builder.add(base_at, i)), change)
-            _store(builder, total, out, builder.add(out_at, i))
-        return context.get_dummy_value()
+        i = types.int64
+        return types.void(out, i, base, i, table, i, i, i), codegen
 
-    i = types.int64
-    return types.void(out, i, base, i, table, i, i, i), codegen
+    return move_row
+
+
+# out[..] = base[..] + (table[plus ..] - table[minus ..]), and the same but not below 0.
+move_row = _make_move_row(False)
+move_row_relu = _make_move_row(True)
 
 
 @intrinsic
