@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bgrl.cli.compose import Launch, to_yaml
+from bgrl.cli.compose import Launch
 from bgrl.cli.config import DescribeConfig
 from bgrl.cli.record import RUN_FORMAT
 from bgrl.errors import BgrlError
@@ -122,7 +122,22 @@ def _run(path: Path) -> tuple[str, Facts]:
     state = folder / "state.json"
     if state.exists():
         facts |= {k: v for k, v in read_json(state).items() if k not in ("format", "version")}
-    facts["config"] = "\n" + to_yaml(record["config"]).rstrip()
+    result = folder / "result.json"
+    if result.exists():
+        facts["net"] = read_json(result)["net"]
+        for row in read_json(result)["rows"]:
+            match = row["match"]
+            facts[f"against {row['opponent']}"] = (
+                f"{match['ppg']:+.3f} ± {match['standard_error']:.3f} points a game "
+                f"in {match['games']:,} games"
+                if match
+                else row["reason"]
+            )
+    for key, value in record["config"].items():
+        section = isinstance(value, dict)
+        facts[f"config {key}"] = (
+            "  ".join(f"{k}={v}" for k, v in value.items()) if section else value
+        )
     return f"a run of bgrl {record['stage']}", facts
 
 

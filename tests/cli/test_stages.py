@@ -101,7 +101,7 @@ def test_a_run_without_matches_has_a_report(there, workplace):
 @pytest.mark.parametrize(
     ("path", "parts"),
     [
-        ("data/runs/games", ["a run of bgrl selfplay", "read", "net (", "games: 40"]),
+        ("data/runs/games", ["a run of bgrl selfplay", "read", "net (", "config games", "config net"]),
         ("data/runs/games/run.json", ["a run of bgrl selfplay"]),
         ("data/runs/games/shards/gen-0001", ["a generation", "truncated games", "run seed"]),
         (
