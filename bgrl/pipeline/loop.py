@@ -39,7 +39,7 @@ from bgrl.nets import FastNet, Net, Weights, load_net, save_net
 from bgrl.players import Player, load_player
 from bgrl.players.net import NetPlayer
 from bgrl.selfplay import generate
-from bgrl.train import MetricLog, Schedule, Trainer, read_metrics
+from bgrl.train import MetricLog, Schedule, Trainer, check_options, read_metrics
 
 STATE_FORMAT = "bgrl.loop 1"
 RESULT_FORMAT = "bgrl.result 1"
@@ -155,6 +155,7 @@ class Loop:
         if not self.passes > 0:
             raise BgrlError(f"passes is {self.passes}, expected more than 0")
         Schedule(self.lr, 1, end=self.lr_end)
+        check_options(**self.trainer)
         encoder = get_encoder(self.encoder)
         if self.start:
             begin = Weights.load(self.start)

@@ -2,6 +2,6 @@
 
 from bgrl.train.metrics import MetricLog, read_metrics
 from bgrl.train.schedule import Schedule
-from bgrl.train.trainer import Trainer, checkpoints
+from bgrl.train.trainer import Trainer, check_options, checkpoints
 
-__all__ = ["MetricLog", "Schedule", "Trainer", "checkpoints", "read_metrics"]
+__all__ = ["MetricLog", "Schedule", "Trainer", "check_options", "checkpoints", "read_metrics"]

@@ -53,6 +53,31 @@ _GPU_CHECK_EVERY = 50
 _RUNNING_DECAY = 0.98
 
 
+def check_options(
+    *,
+    weight_decay: float = 0.0,
+    grad_clip: float = 1.0,
+    average: float = 0.0,
+    device: str = "cpu",
+    threads: int = 0,
+    **others: Any,
+) -> None:
+    """Raise BgrlError when a Trainer can't have these options; ``others`` need no check."""
+    for name, value in (
+        ("weight_decay", weight_decay),
+        ("grad_clip", grad_clip),
+        ("threads", threads),
+    ):
+        if not 0 <= value < math.inf:
+            raise BgrlError(f"trainer.{name} is {value}, expected at least 0")
+    if not 0 <= average < 1:
+        raise BgrlError(f"trainer.average is {average}, expected 0 or more, below 1")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise BgrlError(f"no device {device!r}: {str(error).splitlines()[0]}") from error
+
+
 class Trainer:
     """Fits `net`, which is changed in place, to `stream` by AdamW on binary cross-entropy.
 
@@ -95,11 +120,15 @@ class Trainer:
             raise BgrlError(
                 f"the net plays {net.variant.name}, the window holds {stream.window.variant.name}"
             )
-        try:
-            self._device = torch.device(device)
-            self.net = net.to(self._device).train()
-        except (RuntimeError, AssertionError) as error:
-            raise BgrlError(f"no device {device!r}: {str(error).splitlines()[0]}") from error
+        check_options(
+            weight_decay=weight_decay,
+            grad_clip=grad_clip,
+            average=average,
+            device=device,
+            threads=threads,
+        )
+        self._device = torch.device(device)
+        self.net = net.to(self._device).train()
         self.stream = stream
         self.learning_rate = learning_rate
         self.grad_clip = grad_clip

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import random
 import signal
 import subprocess
@@ -287,6 +288,14 @@ def test_a_net_and_data_of_other_variants(window):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize(
+    "wrong", [{"threads": -1}, {"average": 1.0}, {"grad_clip": -0.1}, {"weight_decay": math.inf}]
+)
+def test_options_out_of_range_are_named(window, wrong):
+    with pytest.raises(BgrlError, match=rf"trainer\.{next(iter(wrong))} is"):
+        make(window, **wrong)
+
+
 def test_a_device_that_is_not_there(window):
     with pytest.raises(BgrlError, match="no device 'cuda'"):
         make(window, device="cuda")
