@@ -16,6 +16,9 @@ from bgrl.errors import BgrlError
 from bgrl.export import export_levels
 from bgrl.export.positions import sampled_positions
 from bgrl.export.site import build_site, serve
+from bgrl.game.board import loss_level
+from bgrl.game.dice import Dice
+from bgrl.game.plays import apply_play, generate_plays, new_play_buffer
 from bgrl.nets import FastNet
 from bgrl.players.bundle import open_bundle
 from bgrl.players.level import Filter, Level, Misses
@@ -148,3 +151,56 @@ def test_a_page_needs_a_bundle_and_a_free_port(tmp_path):
         build_site(tmp_path, tmp_path / "page")
     with serve(tmp_path, 0) as server, pytest.raises(BgrlError, match="cannot serve on port"):
         serve(tmp_path, server.server_address[1])
+
+
+@pytest.mark.slow
+@pytest.mark.node
+def test_the_client_s_bot_and_bgrl_s_are_equals_over_100_games(built, bots):
+    """Duplicate games: each set of dice twice, with the seats swapped. Every play is checked."""
+    bundle = open_bundle(bots / "bots")
+    ours = bundle.player("easy")
+    process = subprocess.Popen(
+        ["node", "dist/test/bot-lines.js", str(bots / "bots"), "easy"],
+        cwd=built,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    chances = np.random.default_rng(6)
+    plays = new_play_buffer()
+
+    def theirs(board, die1, die2):
+        asked = {"board": board.ravel().tolist(), "dice": [die1, die2], "chance": chances.random()}
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        answer = np.array(json.loads(process.stdout.readline()), np.int8).reshape(2, 26)
+        legal = set()
+        after = np.empty((2, 26), np.int8)
+        for i in range(generate_plays(board, die1, die2, plays)):
+            apply_play(board, plays[i], after)
+            legal.add(after.tobytes())
+        assert answer.tobytes() in (legal or {np.ascontiguousarray(board[::-1]).tobytes()})
+        return answer
+
+    points = []
+    with process:
+        for game in range(100):
+            dice = Dice(3, game // 2)
+            ours.start_game(3, game, 0)
+            seats = (ours.choose, theirs) if game % 2 else (theirs, ours.choose)
+            die1, die2 = dice.opening_roll()
+            turn = 0 if die1 > die2 else 1
+            board = ours.variant.start_board()
+            for _ in range(1000):
+                board = seats[turn](board, die1, die2)
+                turn = 1 - turn
+                if level := loss_level(board):
+                    winner = seats[1 - turn]
+                    points.append(level if winner is theirs else -level)
+                    break
+                die1, die2 = dice.roll()
+        process.stdin.close()
+    assert len(points) >= 95  # a net that knows nothing may shuffle to and fro
+    error = np.std(points) / np.sqrt(len(points))
+    print(f"{np.mean(points):+.3f} ± {error:.3f} points a game over {len(points)} games")
+    assert abs(np.mean(points)) < 4 * error
