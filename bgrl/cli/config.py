@@ -202,6 +202,8 @@ class LoopConfig:
 @dataclass
 class ReportConfig:
     run: Path = MISSING
+    ladder: Path | None = MISSING
+    errors: Path | None = MISSING
     folder: Path | None = MISSING
 
 

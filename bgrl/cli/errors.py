@@ -30,7 +30,7 @@ def run(config: ErrorsConfig, launch: Launch) -> None:
     report = Report(
         "Errors", f"{len(reference.decisions):,} decisions by {reference.made['judge']}"
     )
-    report.add_errors(measurements)
+    report.add_errors([measurement.to_json() for measurement in measurements])
     for measurement in measurements:
         print(measurement)
     print(report.write(config.folder))

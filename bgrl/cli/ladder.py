@@ -5,7 +5,7 @@ from bgrl.cli.config import LadderConfig
 from bgrl.cli.nets import cores
 from bgrl.errors import BgrlError
 from bgrl.evaluate import MatchResult, luck_evaluator, play_match
-from bgrl.evaluate.ratings import rate, round_robin
+from bgrl.evaluate.ratings import ladder_json, rate, round_robin
 from bgrl.evaluate.report import Report
 from bgrl.game import get_variant
 from bgrl.players import EquityPlayer, Player, load_player
@@ -45,7 +45,7 @@ def run(config: LadderConfig, launch: Launch) -> None:
     anchor = names[config.players.index(config.anchor)]
     ratings = rate(matches, anchor, config.anchor_rating, config.scale)
     report = Report("Ladder", f"{config.games:,} games a pairing, seed {config.seed}")
-    report.add_ladder(ratings, matches)
+    report.add_ladder(ladder_json(ratings, matches))
     report.add_matches([match.to_json() for match in matches])
     print(ratings)
     print(report.write(config.folder))

@@ -12,4 +12,6 @@ def run(config: ReportConfig, launch: Launch) -> None:
     metrics = config.run / "metrics.jsonl"
     if not metrics.is_file():
         raise BgrlError(f"{config.run} is no run folder with metrics: it has no metrics.jsonl")
-    print(run_report(config.run, read_metrics(metrics), config.folder))
+    print(
+        run_report(config.run, read_metrics(metrics), config.folder, config.ladder, config.errors)
+    )

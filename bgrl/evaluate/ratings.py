@@ -151,6 +151,16 @@ def _check_connected(matches: Sequence[MatchResult], names: list[str], anchor: s
         raise BgrlError(f"no matches connect {', '.join(apart)} with the anchor {anchor}")
 
 
+def ladder_json(ratings: Ratings, matches: Sequence[MatchResult]) -> dict[str, Any]:
+    """The ratings and the cross table as plain data, for a report."""
+    return ratings.to_json() | {
+        "cross_table": [
+            {"a": a, "b": b, "ppg": ppg, "standard_error": error, "games": games}
+            for (a, b), (ppg, error, games) in cross_table(matches, ratings.players).items()
+        ]
+    }
+
+
 def cross_table(
     matches: Sequence[MatchResult], players: Sequence[str]
 ) -> dict[tuple[str, str], tuple[float, float, int]]:

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bgrl.errors import BgrlError
-from bgrl.evaluate.errors import ALL, BLUNDER, PR, Answer, Measurement
-from bgrl.evaluate.match import MatchResult
-from bgrl.evaluate.ratings import Ratings, cross_table
-from bgrl.evaluate.reference import Decision
+from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
+from bgrl.evaluate.errors import ALL, BLUNDER, PR
 from bgrl.files import atomic_write_bytes, atomic_write_json, read_json
 from bgrl.formats import svg_board
 from bgrl.game import BACKGAMMON, Position, legal_plays
@@ -137,27 +134,25 @@ class Report:
             "gammons include backgammons.</small></p>"
         )
 
-    def add_ladder(self, ratings: Ratings, matches: Sequence[MatchResult]) -> None:
-        """Ratings with a plot, and the cross table of points a game."""
-        table = cross_table(matches, ratings.players)
+    def add_ladder(self, ladder: Mapping[str, Any], heading: str = "Ladder") -> None:
+        """Ratings with a plot, and the cross table of points a game: `ratings.ladder_json`."""
+        table = {(entry["a"], entry["b"]): entry for entry in ladder["cross_table"]}
         rows = []
-        for player, value in zip(ratings.players, ratings.values, strict=True):
-            cells = [f"{value:.0f} ± {ratings.error(player):.0f}"]
-            if player == ratings.anchor:
+        for player, value, error in zip(
+            ladder["players"], ladder["ratings"], _rating_errors(ladder), strict=True
+        ):
+            cells = [f"{value:.0f} ± {error:.0f}"]
+            if player == ladder["anchor"]:
                 cells = [f"{value:.0f} (anchor)"]
-            for other in ratings.players:
+            for other in ladder["players"]:
                 entry = table.get((player, other))
-                cells.append("·" if entry is None else _plus_minus(entry[0], entry[1]))
+                cells.append(
+                    "·" if entry is None else _plus_minus(entry["ppg"], entry["standard_error"])
+                )
             rows.append([escape(player), *cells])
-        head = ["player", f"rating ({ratings.scale:.0f})", *ratings.players]
-        data = ratings.to_json() | {
-            "cross_table": [
-                {"a": a, "b": b, "ppg": ppg, "standard_error": error, "games": games}
-                for (a, b), (ppg, error, games) in table.items()
-            ]
-        }
-        body = _image(_ladder_figure(ratings), "ratings") + _table(head, rows)
-        self._add("ladder", "Ladder", body, data)
+        head = ["player", f"rating ({ladder['scale']:.0f})", *ladder["players"]]
+        body = _image(_ladder_figure(ladder), "ratings") + _table(head, rows)
+        self._add("ladder", heading, body, dict(ladder))
 
     def add_learning_curve(self, metrics: Iterable[Mapping[str, Any]]) -> None:
         """Strength over self-play games and over time, and the loss, of a run's metrics lines.
@@ -225,25 +220,27 @@ class Report:
             )
         self._add("positions", heading, f'<div class="boards">{"".join(figures)}</div>', data)
 
-    def add_errors(self, measurements: Sequence[Measurement], worst: int = 20) -> None:
-        """Errors by kind of position, calibration, and the first player's worst decisions."""
-        kinds = list(dict.fromkeys(k for measurement in measurements for k in measurement.rates()))
+    def add_errors(self, errors: Sequence[Mapping[str, Any]], heading: str = "Errors") -> None:
+        """Errors by kind of position, calibration, and the first player's worst decisions.
+
+        errors: of each player, as `Measurement.to_json`.
+        """
+        kinds = list(dict.fromkeys(kind for entry in errors for kind in entry["rates"]))
         rows = []
-        for measurement in measurements:
-            rates = measurement.rates()
-            error = measurement.equity_error()
+        for entry in errors:
+            rates = entry["rates"]
             rows.append(
                 [
-                    escape(measurement.player),
-                    f"{rates[ALL].pr:.2f}",
-                    f"{rates[ALL].blunders:.1%}",
+                    escape(entry["player"]),
+                    f"{rates[ALL]['pr']:.2f}",
+                    f"{rates[ALL]['blunders']:.1%}",
                     *(
-                        f"{1000 * rates[k].mean:.1f} ± {1000 * rates[k].standard_error:.1f}"
-                        if k in rates
+                        _milli(rates[kind]["mean_error"], rates[kind]["standard_error"])
+                        if kind in rates
                         else "·"
-                        for k in kinds
+                        for kind in kinds
                     ),
-                    "·" if error is None else f"{1000 * error[0]:.1f} ± {1000 * error[1]:.1f}",
+                    "·" if entry["equity_error"] is None else _milli(*entry["equity_error"]),
                 ]
             )
         head = ["player", "PR", "blunders", *kinds, "equity error"]
@@ -252,14 +249,13 @@ class Report:
             f"PR: {PR} × the mean error. Blunders lose {BLUNDER} or more. Equity error: mean "
             "difference from the reference's equity before the roll, in mEq.</small></p>"
         )
-        if any(measurement.calibration() for measurement in measurements):
-            body += _image(_calibration_figure(measurements), "calibration")
-        self._add("errors", "Errors", body, [measurement.to_json() for measurement in measurements])
-        first = measurements[0]
-        figures = [_mistake(decision, answer) for decision, answer in first.worst(worst)]
+        if any(entry["calibration"]["win"] for entry in errors):
+            body += _image(_calibration_figure(errors), "calibration")
+        self._add("errors", heading, body, list(errors))
+        figures = [_mistake(mistake) for mistake in errors[0]["worst"]]
         if figures:
             self._parts.append(
-                f"<h2>{escape(first.player)}’s worst decisions</h2>\n"
+                f"<h2>{escape(errors[0]['player'])}’s worst decisions</h2>\n"
                 f'<div class="boards">{"".join(figures)}</div>'
             )
 
@@ -286,15 +282,21 @@ class Report:
 
 
 def run_report(
-    run: str | Path, metrics: Iterable[Mapping[str, Any]], folder: str | Path | None = None
+    run: str | Path,
+    metrics: Iterable[Mapping[str, Any]],
+    folder: str | Path | None = None,
+    ladder: str | Path | None = None,
+    errors: str | Path | None = None,
 ) -> Path:
     """The report of a run folder of `bgrl loop`; returns the HTML file, RUN/report/report.html.
 
-    metrics: the lines of the run's metrics.jsonl. folder: where to write instead.
+    metrics: the lines of the run's metrics.jsonl. folder: where to write instead. ladder, errors:
+    folders of reports by `bgrl ladder` and `bgrl errors`, whose sections are taken over; by
+    default RUN/ladder and RUN/errors, where they are there.
 
     Shows what there is so far: the last net's matches once ``result.json`` is there, the learning
-    curve, and how the net in ``net/`` plays some positions. Raises BgrlError if there is no such
-    folder, and CorruptFile for a damaged file in it.
+    curve, ratings, errors, and how the net in ``net/`` plays some positions. Raises BgrlError if
+    there is no such folder, and CorruptFile for a damaged file in it.
     """
     run = Path(run)
     if not run.is_dir():
@@ -320,9 +322,33 @@ def run_report(
             ]
         )
     report.add_learning_curve(lines)
+    for section, add, source in (
+        ("ladder", report.add_ladder, ladder),
+        ("errors", report.add_errors, errors),
+    ):
+        found = Path(run / section if source is None else source) / "report.json"
+        if source is None and not found.exists():
+            continue
+        about, data = _section(found, section)
+        try:
+            add(data, f"{section.capitalize()}: {about}" if about else section.capitalize())
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise CorruptFile(
+                f"{found}: its section {section!r} is malformed: {error!r}"
+            ) from error
     if player is not None and player.variant == BACKGAMMON:
         report.add_positions(player, examples())
     return report.write(run / "report" if folder is None else folder)
+
+
+def _section(path: Path, section: str) -> tuple[str, Any]:
+    """The line under the title, and a section's data, of a report's JSON file."""
+    data = read_json(path)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise SchemaMismatch(f"{path}: its format is not {FORMAT!r}")
+    if section not in data:
+        raise BgrlError(f"{path} has no section {section!r}")
+    return str(data.get("about", "")), data[section]
 
 
 def examples() -> list[tuple[str, Position, tuple[int, int]]]:
@@ -407,42 +433,51 @@ def _loss_figure(losses: list[dict[str, Any]]) -> "Figure":
     return figure
 
 
-def _ladder_figure(ratings: Ratings) -> "Figure":
-    figure, (axis,) = _axes(1, "", height=0.9 + 0.32 * len(ratings.players))
-    y = range(len(ratings.players), 0, -1)
-    errors = [1.96 * ratings.error(player) for player in ratings.players]
-    axis.errorbar(ratings.values, list(y), xerr=errors, fmt="o", color=_COLOURS[0], capsize=3)
-    axis.set_yticks(list(y), ratings.players)
-    axis.set_ylim(0.4, len(ratings.players) + 0.6)
+def _rating_errors(ladder: Mapping[str, Any]) -> list[float]:
+    """Standard errors of the ratings against the anchor's."""
+    return np.sqrt(np.diag(np.array(ladder["covariance"]))).tolist()
+
+
+def _ladder_figure(ladder: Mapping[str, Any]) -> "Figure":
+    players = ladder["players"]
+    figure, (axis,) = _axes(1, "", height=0.9 + 0.32 * len(players))
+    y = range(len(players), 0, -1)
+    errors = [1.96 * error for error in _rating_errors(ladder)]
+    axis.errorbar(ladder["ratings"], list(y), xerr=errors, fmt="o", color=_COLOURS[0], capsize=3)
+    axis.set_yticks(list(y), players)
+    axis.set_ylim(0.4, len(players) + 0.6)
     axis.set_xlabel("rating, with 95% intervals against the anchor")
     return figure
 
 
-def _calibration_figure(measurements: Sequence[Measurement]) -> "Figure":
+def _calibration_figure(errors: Sequence[Mapping[str, Any]]) -> "Figure":
     figure, axes = _axes(2, "reference's probability")
     for axis, output in zip(axes, ("win", "win_gammon"), strict=True):
         axis.plot([0, 1], [0, 1], color="#888", lw=0.8)
-        for measurement, colour in zip(measurements, _cycle(), strict=False):
-            points = measurement.calibration(output)
+        for entry, colour in zip(errors, _cycle(), strict=False):
+            points = entry["calibration"][output]
             axis.plot(
                 [mine for mine, _, _ in points], [truth for _, truth, _ in points],
-                "o-", ms=4, lw=1.2, color=colour, label=measurement.player,
+                "o-", ms=4, lw=1.2, color=colour, label=entry["player"],
             )  # fmt: skip
         axis.set_xlabel(f"player's probability: {output.replace('_', ' a ')}")
     axes[0].legend(frameon=False)
     return figure
 
 
-def _mistake(decision: Decision, answer: Answer) -> str:
+def _mistake(mistake: Mapping[str, Any]) -> str:
     """A board picture with the play made as arrows, and what was better."""
-    plays = legal_plays(decision.position, decision.dice)
-    made = next(play for play in plays if np.array_equal(play.position.board, answer.play))
-    best = next(play for play in plays if np.array_equal(play.position.board, decision.best))
-    picture = svg_board(decision.position, play=made, dice=decision.dice)
+    position = Position.from_gnubg_id(mistake["position"])
+    die1, die2 = mistake["dice"]
+    plays = {play.position.gnubg_id: play for play in legal_plays(position, (die1, die2))}
+    made, best = plays[mistake["after"]], plays[mistake["best_after"]]
+    picture = svg_board(position, play=made, dice=(die1, die2))
+    kind = mistake["kind"]
     return (
-        f"<figure>{_svg_image(picture, decision.kind)}<figcaption>{escape(decision.kind)} "
-        f"{decision.dice[0]}-{decision.dice[1]} <small>{decision.position.gnubg_id}</small><br>"
-        f"{escape(str(made))} loses {answer.loss:.3f} to {escape(str(best))}</figcaption></figure>"
+        f"<figure>{_svg_image(picture, kind)}<figcaption>{escape(kind)} "
+        f"{die1}-{die2} <small>{position.gnubg_id}</small><br>"
+        f"{escape(str(made))} loses {mistake['loss']:.3f} to {escape(str(best))}"
+        "</figcaption></figure>"
     )
 
 
@@ -495,6 +530,11 @@ def _plus_minus(value: float, error: float | None) -> str:
         return f"{value:+.3f}"
     digits = 3 if error >= 0.001 or error == 0 else 4
     return f"{value:+.{digits}f} ± {error:.{digits}f}"
+
+
+def _milli(value: float, error: float | None) -> str:
+    """Points as thousandths."""
+    return f"{1000 * value:.1f}" + ("" if error is None else f" ± {1000 * error:.1f}")
 
 
 def _note(match: Mapping[str, Any]) -> str:

@@ -10,9 +10,10 @@ from bgrl.encoding import get_encoder
 from bgrl.errors import BgrlError, CorruptFile
 from bgrl.evaluate import play_match
 from bgrl.evaluate.errors import measure
-from bgrl.evaluate.ratings import rate, round_robin
-from bgrl.evaluate.reference import build_reference
+from bgrl.evaluate.ratings import ladder_json, rate, round_robin
+from bgrl.evaluate.reference import Decision, build_reference
 from bgrl.evaluate.report import Report, examples, learning_curve, run_report
+from bgrl.game import Position, legal_plays
 from bgrl.nets import Net, save_net
 from bgrl.players import load_player
 
@@ -119,7 +120,7 @@ def test_the_ladder_shows_ratings_and_both_sides_of_each_match(tmp_path, net_pla
     matches = round_robin(players, lambda a, b: play_match(a, b, 30))
     ratings = rate(matches, anchor="random")
     report = Report("Ladder")
-    report.add_ladder(ratings, matches)
+    report.add_ladder(ladder_json(ratings, matches))
     html = report.write(tmp_path).read_text()
     assert "0 (anchor)" in html
     data = json.loads((tmp_path / "report.json").read_text())["ladder"]
@@ -130,18 +131,63 @@ def test_the_ladder_shows_ratings_and_both_sides_of_each_match(tmp_path, net_pla
     assert entries["pubeval", "random"] == -entries["random", "pubeval"] > 0
 
 
+def test_the_report_of_a_run_takes_over_its_ladder_and_errors(run, tmp_path, net_player):
+    players = [load_player("random"), net_player(1)]
+    matches = round_robin(players, lambda a, b: play_match(a, b, 30))
+    ladder = Report("Ladder", "60 games a pairing")
+    ladder.add_ladder(ladder_json(rate(matches, anchor="random"), matches))
+    ladder.write(run / "ladder")
+    probabilities = np.array([0.5, 0.1, 0, 0.1, 0], dtype=np.float32)
+    start = Position.start()
+    plays = np.stack([play.position.board for play in legal_plays(start, (3, 1))])
+    decision = Decision(
+        kind="opening",
+        board=start.board.copy(),
+        dice=(3, 1),
+        source="",
+        game=0,
+        ply=0,
+        probabilities=probabilities,
+        plays=plays,
+        equities=np.linspace(0.1, -0.2, len(plays)),
+        rollouts=np.full(len(plays), np.nan),
+        rollout_errors=np.full(len(plays), np.nan),
+    )
+    errors = Report("Errors")
+    errors.add_errors([measure(net_player(1), [decision] * 2).to_json()])
+    elsewhere = errors.write(tmp_path / "elsewhere").parent
+
+    html = run_report(run, METRICS, errors=elsewhere).read_text()
+    assert "<h2>Ladder: 60 games a pairing</h2>" in html
+    assert "<h2>Errors</h2>" in html
+    data = json.loads((run / "report" / "report.json").read_text())
+    for section, folder in (("ladder", run / "ladder"), ("errors", elsewhere)):
+        assert data[section] == json.loads((folder / "report.json").read_text())[section]
+
+    with pytest.raises(BgrlError, match=r"ladder/report\.json has no section 'errors'"):
+        run_report(run, METRICS, errors=run / "ladder")
+    with pytest.raises(BgrlError, match="nowhere"):
+        run_report(run, METRICS, errors=tmp_path / "nowhere")
+    whole = json.loads((run / "ladder" / "report.json").read_text())
+    del whole["ladder"]["covariance"]
+    (run / "ladder" / "report.json").write_text(json.dumps(whole))
+    with pytest.raises(CorruptFile, match="its section 'ladder' is malformed"):
+        run_report(run, METRICS)
+
+
 @pytest.mark.gnubg
 def test_errors_have_a_table_a_calibration_plot_and_the_worst_boards(tmp_path):
     built = build_reference(tmp_path / "positions.parquet", count=45, seed=1, judge="gnubg_0ply")
     names = ("pubeval", "gnubg_0ply")
     measurements = [measure(load_player(name), built.decisions) for name in names]
     report = Report("Errors")
-    report.add_errors(measurements, worst=5)
+    report.add_errors([measurement.to_json() for measurement in measurements])
     html = report.write(tmp_path).read_text()
-    assert len(pictures(html)) == 1 + 5
+    worst = measurements[0].worst()
+    assert len(pictures(html)) == 1 + len(worst) > 6
     data = json.loads((tmp_path / "report.json").read_text())["errors"]
     assert [entry["player"] for entry in data] == ["pubeval", "gnubg_0ply"]
     assert data[1]["rates"]["all"]["mean_error"] == 0
-    decision, answer = measurements[0].worst()[0]
+    decision, answer = worst[0]
     assert data[0]["worst"][0]["position"] == decision.position.gnubg_id
     assert f"loses {answer.loss:.3f} to" in html
