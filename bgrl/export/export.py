@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from bgrl.players.bundle import (
 from bgrl.players.level import Level
 
 COREML_SUFFIX = ".mlpackage"
+SCHEMA_FOLDER = "schemas"
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,9 @@ def export_levels(
                 ],
             },
         )
+        (beside / SCHEMA_FOLDER).mkdir()
+        for schema in sorted((Path(__file__).parent / SCHEMA_FOLDER).glob("*.json")):
+            shutil.copyfile(schema, beside / SCHEMA_FOLDER / schema.name)
         atomic_write_json(
             beside / BUNDLE_FILE,
             {

@@ -1,6 +1,7 @@
 """Levels, and the bundle: what it holds, how it is read back, and what is refused."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -84,9 +85,7 @@ def test_a_bundle_of_several_levels_needs_one_named(bundle):
 @pytest.mark.parametrize("name", ["levels.json", "hard.onnx", "hard.int8.bgnet"])
 def test_damage_is_refused_by_the_file_s_name(bundle, tmp_path, name):
     copy = tmp_path / "copy"
-    copy.mkdir()
-    for path in bundle.iterdir():
-        (copy / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(bundle, copy, dirs_exist_ok=True)
     data = (copy / name).read_bytes()
     open_bundle(copy)
     (copy / name).write_bytes(data[:-7])
@@ -120,8 +119,7 @@ def test_other_versions_and_kinds_are_refused(bundle, tmp_path):
 
 
 def test_a_malformed_level_is_refused(bundle, tmp_path):
-    for path in bundle.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(bundle, tmp_path, dirs_exist_ok=True)
     levels = json.loads((bundle / "levels.json").read_text())
     levels["levels"][0]["misses"]["rate"] = 2
     changed = tmp_path / "levels.json"
@@ -206,3 +204,22 @@ def test_the_command_describes_a_bundle(bundle, capsys):
     assert "a bundle" in printed
     for word in ("easy", "hard", "master", "2 plies", "int8"):
         assert word in printed
+
+
+def test_every_json_file_fits_its_schema(bundle):
+    jsonschema = pytest.importorskip("jsonschema")
+    schemas = {}
+    for path in sorted((bundle / "schemas").iterdir()):
+        schema = json.loads(path.read_text())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        schemas[path.name.split(".")[0]] = jsonschema.Draft202012Validator(schema)
+    files = sorted(path for path in bundle.glob("*.json"))
+    assert len(files) == 4
+    for path in files:
+        kind = "golden" if path.name.endswith(".golden.json") else path.stem
+        content = json.loads(path.read_text())
+        schemas[kind].validate(content)
+        with pytest.raises(jsonschema.ValidationError):
+            schemas[kind].validate(content | {"version": 2})
+        with pytest.raises(jsonschema.ValidationError):
+            schemas[kind].validate(content | {"surplus": 1})

@@ -27,7 +27,7 @@ def exported(weights, tmp_path_factory):
 def test_a_folder_holds_the_net_and_its_golden_vectors(exported, weights):
     assert sorted(path.name for path in exported.folder.iterdir()) == [
         "bundle.json", "levels.json", "net.bgnet", "net.float16.bgnet", "net.float16.onnx",
-        "net.golden.json", "net.int8.bgnet", "net.int8.onnx", "net.onnx",
+        "net.golden.json", "net.int8.bgnet", "net.int8.onnx", "net.onnx", "schemas",
     ]  # fmt: skip
     assert all(parity.holds for parity in exported.parities.values())
     assert exported.onnx == exported.folder / "net.onnx"
