@@ -456,6 +456,8 @@ def _calibration_figure(errors: Sequence[Mapping[str, Any]]) -> "Figure":
         axis.plot([0, 1], [0, 1], color="#888", lw=0.8)
         for entry, colour in zip(errors, _cycle(), strict=False):
             points = entry["calibration"][output]
+            if not points:  # a player without probabilities
+                continue
             axis.plot(
                 [mine for mine, _, _ in points], [truth for _, truth, _ in points],
                 "o-", ms=4, lw=1.2, color=colour, label=entry["player"],
