@@ -52,7 +52,7 @@ def compose(stage: str, overrides: list[str]) -> Launch:
 def positional(stage: str, key: str, argument: str) -> str:
     """The override that sets `key` to a bare argument, which may hold any character."""
     name, equals, _ = argument.partition("=")
-    if equals and name in {field.name for field in dataclasses.fields(CONFIGS[stage])}:
+    if equals and name in _options(stage):
         return argument
     escaped = argument.replace("\\", "\\\\").replace("'", "\\'")
     return f"{key}='{escaped}'"
@@ -106,6 +106,11 @@ def groups(stage: str) -> dict[str, list[str]]:
     return {name: sorted(path.stem for path in (folder / name).glob("*.yaml")) for name in names}
 
 
+def _options(stage: str) -> set[str]:
+    """The names of a stage's options and sections."""
+    return {field.name for field in dataclasses.fields(CONFIGS[stage])}
+
+
 def _compose(stage: str, overrides: list[str]) -> DictConfig:
     offered = groups(stage)
     # Hydra takes every key that names a folder of configs for a choice from it. A stage with an
@@ -120,7 +125,7 @@ def _compose(stage: str, overrides: list[str]) -> DictConfig:
         if key in offered and value not in (*offered[key], "null"):
             near = suggestion(value, offered[key])
             raise BgrlError(f"{stage}: no {key} {value!r}{near}; there are {offered[key]}")
-        option = key in CONFIGS[stage].__dataclass_fields__ and key not in offered
+        option = key in _options(stage) and key not in offered
         if option and (shipped("configs") / key).is_dir():
             own[key] = value
         else:

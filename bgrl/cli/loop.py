@@ -5,6 +5,7 @@ from bgrl.cli.config import LoopConfig
 from bgrl.cli.nets import cores
 from bgrl.cli.record import run_folder
 from bgrl.files import read_json
+from bgrl.nets import Weights
 from bgrl.pipeline import Loop, LoopResult
 
 
@@ -40,7 +41,8 @@ def run(config: LoopConfig, launch: Launch) -> None:
         wandb=config.wandb,
         record=launch.resolved,
     )
-    with run_folder(config.folder, launch, config.seed):
+    read = {"start": Weights.load(config.start).hash} if config.start else {}
+    with run_folder(config.folder, launch, config.seed, read):
         result = loop.run()
     print(table(result))
 
