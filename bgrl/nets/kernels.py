@@ -187,8 +187,24 @@ def _from_sums(net, scratch, board, out):
 @lean
 def evaluate_boards(net, scratch, boards, out):
     """:func:`evaluate_board` for each of ``boards`` (int8[N, 2, 26]) into ``out`` float32[N, 5]."""
-    for i in range(boards.shape[0]):
-        evaluate_board(net, scratch, boards[i], out[i])
+    width = net.widths[0]
+    for start in range(0, boards.shape[0], CHUNK):
+        n = min(CHUNK, boards.shape[0] - start)
+        for i in range(n):
+            _first_sums(net, boards[start + i], scratch.sums)
+            relu_copy(scratch.layer_in, i * width, scratch.sums, 0, width)
+        _later_layers(net, scratch, n)
+        x = _last_layer(net, scratch)
+        for i in range(n):
+            board = boards[start + i]
+            p = out[start + i]
+            for k in range(5):
+                p[k] = x[i * LANES + k]
+            level = loss_level(board)
+            if level > 0:
+                loss_into(level, p, 0)
+            else:
+                clamp_to(p, 0, possible(board))
 
 
 @lean
