@@ -40,6 +40,7 @@ from bgrl.players import Player, load_player
 from bgrl.players.net import NetPlayer
 from bgrl.selfplay import generate
 from bgrl.train import MetricLog, Schedule, Trainer, check_options, read_metrics
+from bgrl.train.metrics import WANDB_MODES
 
 STATE_FORMAT = "bgrl.loop 1"
 RESULT_FORMAT = "bgrl.result 1"
@@ -154,6 +155,10 @@ class Loop:
                 raise BgrlError(f"{name} is {list(values)}, expected values of 0 to 1")
         if not self.passes > 0:
             raise BgrlError(f"passes is {self.passes}, expected more than 0")
+        if not 0 <= self.val_percent < 100:
+            raise BgrlError(f"val_percent is {self.val_percent}, expected 0 to 99")
+        if self.wandb not in WANDB_MODES:
+            raise BgrlError(f"wandb is {self.wandb!r}, expected one of {', '.join(WANDB_MODES)}")
         Schedule(self.lr, 1, end=self.lr_end)
         check_options(**self.trainer)
         encoder = get_encoder(self.encoder)
