@@ -71,6 +71,10 @@ def test_exact_leaves_equal_plain_search(weights, net, db):
             expected = plain_value(plain_net(weights), sides, plies, best_reply, exact)
             found = Searcher(net, plies, filters, db).evaluate(to_board(sides))
             np.testing.assert_allclose(found, expected, atol=3e-6)
+    near = to_board(position({8: 1, 2: 5}, {20: 4, 23: 1}))
+    found = backup_targets(net, near, db)
+    np.testing.assert_array_equal(found, Searcher(net, 1, FULL, db).evaluate(near))
+    assert not np.allclose(found, backup_targets(net, near), atol=0.01)
     covered = to_board(position({4: 3, 2: 5}, {20: 4, 23: 1}))
     for plies in range(4):
         found = Searcher(net, plies, bearoff=db).evaluate(covered)
