@@ -18,6 +18,7 @@ database of n checkers begins with that of n - 1.
 
 import math
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +27,7 @@ import numpy as np
 from numba import njit
 
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
-from bgrl.files import atomic_dir, atomic_write_json, read_json, sha256_file
+from bgrl.files import atomic_dir, atomic_write_json, read_json, sha256_file, temporary_path
 from bgrl.game.board import HOME, OFF, SLOTS, loss_level
 from bgrl.game.dice import ROLLS
 from bgrl.game.outcomes import clamp_to, loss_into
@@ -315,8 +316,13 @@ class Bearoff:
     @classmethod
     def open(cls, folder: str | os.PathLike = DEFAULT_FOLDER) -> "Bearoff":
         """The databases in ``folder``; built there first, in a few seconds, if it is absent."""
-        if not Path(folder).exists():
-            build(folder)
+        folder = Path(folder)
+        if not folder.exists():
+            beside = build(temporary_path(folder))
+            try:
+                os.rename(beside, folder)
+            except OSError:  # another process has been faster, and may be reading already
+                shutil.rmtree(beside)
         return cls.load(folder)
 
     @classmethod

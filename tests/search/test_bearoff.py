@@ -151,9 +151,20 @@ def test_smaller_databases(tmp_path):
 def test_opened_when_absent_and_built_once(tmp_path, monkeypatch):
     monkeypatch.setattr(bearoff, "build", lambda folder: build(folder, 3, 1))
     first = Bearoff.open(tmp_path / "db")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["db"]
     monkeypatch.setattr(bearoff, "build", lambda folder: pytest.fail("built again"))
     again = Bearoff.open(tmp_path / "db")
     np.testing.assert_array_equal(first.arrays.all_off, again.arrays.all_off)
+
+
+def test_two_processes_build_at_once(tmp_path, monkeypatch):
+    def beaten(folder):
+        build(tmp_path / "db", 2, 1)
+        return build(folder, 3, 1)
+
+    monkeypatch.setattr(bearoff, "build", beaten)
+    assert Bearoff.open(tmp_path / "db").description["one_sided"]["checkers"] == 2
+    assert [entry.name for entry in tmp_path.iterdir()] == ["db"]
 
 
 def test_damage_is_noticed(tmp_path):
