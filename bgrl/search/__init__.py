@@ -2,14 +2,14 @@
 
 from bgrl.search.backup import backup_targets
 from bgrl.search.bearoff import Bearoff
-from bgrl.search.nply import ALL, BEST, FULL, NARROW, NORMAL, Filters, MoveFilter, Searcher
+from bgrl.search.nply import ALL, BEST, FULL, NORMAL, TINY, Filters, MoveFilter, Searcher
 
 __all__ = [
     "ALL",
     "BEST",
     "FULL",
-    "NARROW",
     "NORMAL",
+    "TINY",
     "Bearoff",
     "Filters",
     "MoveFilter",

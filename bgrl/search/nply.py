@@ -56,9 +56,9 @@ class Filters:
 
 
 FULL = Filters()
-# GNU Backgammon's "normal" filters, as its manual gives them, and its best reply by 0-ply.
+# GNU Backgammon's "normal" and "tiny" move filters, and its choice of the best reply at 0 plies.
 NORMAL = Filters((MoveFilter(0, 8, 0.16), None, MoveFilter(0, 2, 0.04)), BEST)
-NARROW = Filters((MoveFilter(0, 5, 0.08), None, MoveFilter(0, 2, 0.02)), BEST)
+TINY = Filters((MoveFilter(0, 5, 0.08), None, MoveFilter(0, 2, 0.02)), BEST)
 
 
 class Cache(NamedTuple):
