@@ -23,6 +23,7 @@ from bgrl.players.level import Level, LevelPlayer
 FORMAT = "bgrl.golden"
 VERSION = 1
 OF_EACH_KIND = 8
+DECISIONS = 24
 CHANCES = (0.0, 0.35, 0.7, 0.95)
 
 
@@ -33,9 +34,9 @@ def golden_vectors(
 
     ``cases`` hold inputs, probabilities and equity. They start with the variant's starting
     position, and then have the first few of each kind and enough others to show every input at
-    zero and above it, where some board does. ``decisions`` hold a roll on every third case:
-    every final position with its equity, best first, and what each of ``levels`` that looks 0
-    plies ahead plays for given random numbers.
+    zero and above it, where some board does. ``decisions`` hold a roll on some of them: every final
+    position with its equity, best first, and what each of ``levels`` plays for given random
+    numbers.
     """
     chosen = dict.fromkeys(i for kind in KINDS for i in _first(boards, kind))
     chosen |= dict.fromkeys(covering(weights.encoder, boards).tolist())
@@ -68,7 +69,7 @@ def golden_vectors(
             }
             for board, x, p, e in zip(selected, inputs, probabilities, equities, strict=True)
         ],
-        "decisions": _decisions(weights, selected[::3], levels),
+        "decisions": _decisions(weights, selected, levels),
     }
 
 
@@ -113,21 +114,29 @@ def check_golden(path: str | os.PathLike, weights: Weights) -> float:
     return float(np.abs(FastNet(weights).evaluate(boards) - expected).max())
 
 
+def clear(equities: np.ndarray) -> bool:
+    """Whether the ten best of a roll's ``equities`` are too far apart for rounding to reorder."""
+    best = np.sort(equities.astype(np.float64))[::-1][:10]
+    return bool((np.diff(best) < -2e-5).all())
+
+
 def _decisions(
     weights: Weights, boards: np.ndarray, levels: Sequence[Level]
 ) -> list[dict[str, Any]]:
     net = FastNet(weights)
-    players = [LevelPlayer(level, net) for level in levels if level.plies == 0]
+    players = [LevelPlayer(level, net) for level in levels]
     decisions = []
     for i, board in enumerate(boards):
         die1, die2 = (int(die) for die in ROLLS[i % len(ROLLS), :2])
         plays, equities, _ = net.plays(board, die1, die2)
-        if loss_level(board) or not len(plays):
+        if loss_level(board) or not len(plays) or not clear(equities):
             continue
         after = np.empty((len(plays), 2, SLOTS), np.int8)
         for play, out in zip(plays, after, strict=True):
             apply_play(board, play, out)
         order = np.argsort(-equities, kind="stable")
+        if len(decisions) == DECISIONS:
+            break
         decisions.append(
             {
                 "board": board.tolist(),

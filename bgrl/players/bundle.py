@@ -17,6 +17,7 @@ from bgrl.nets import FastNet, Weights
 from bgrl.nets.flat import read_flat
 from bgrl.players.level import Level, LevelPlayer
 from bgrl.players.net import NetPlayer
+from bgrl.players.player import EquityPlayer
 
 FORMAT = "bgrl.bundle"
 LEVELS_FORMAT = "bgrl.levels"
@@ -42,7 +43,7 @@ class Bundle:
             raise BgrlError(f"{self.folder} has no level {level!r}; it has {known}")
         return read_flat(self.folder / f"{self.nets[level]}{FLAT_SUFFIX}")
 
-    def player(self, level: str, variant: Variant | None = None) -> NetPlayer:
+    def player(self, level: str, variant: Variant | None = None) -> EquityPlayer:
         """The player of a level; raises BgrlError if its net plays another variant."""
         weights = self.weights(level)
         if variant is not None and weights.variant != variant:
@@ -55,7 +56,7 @@ class Bundle:
         return LevelPlayer(chosen, FastNet(weights))
 
 
-def load_exported(path: Path, variant: Variant | None = None) -> NetPlayer:
+def load_exported(path: Path, variant: Variant | None = None) -> EquityPlayer:
     """The player of BUNDLE/LEVEL, of a bundle with one level, or of a flat net.
 
     Raises as :func:`open_bundle` and :func:`bgrl.nets.flat.read_flat` do, and BgrlError if several

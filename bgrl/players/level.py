@@ -9,28 +9,13 @@ import numpy as np
 
 from bgrl.errors import BgrlError
 from bgrl.game.dice import Dice
-from bgrl.game.plays import apply_play
 from bgrl.nets import FastNet
-from bgrl.players.net import NetPlayer
 from bgrl.players.player import swapped
+from bgrl.players.search import SearchPlayer
+from bgrl.search import Filters, MoveFilter, Searcher
+from bgrl.search.nply import NORMAL
 
 CHANCE_STEPS = 1 << 24
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which plays are worth looking further: at most ``keep``, and ``within`` of the best.
-
-    Equities are the net's own, in points. The best play always passes.
-    """
-
-    keep: int
-    within: float
-
-    def count(self, equities: Sequence[float]) -> int:
-        """How many of the plays pass, given their equities from the best on."""
-        near = sum(equities[0] - e <= self.within for e in equities)
-        return max(1, min(self.keep, near))
 
 
 @dataclass(frozen=True)
@@ -54,8 +39,9 @@ class Misses:
 
     def choose(self, equities: Sequence[float], chance: float) -> int:
         """Which play is taken, 0 the best: ``equities`` best first, ``chance`` of 0 up to 1."""
+        # A play that was looked at less deeply may seem better than the best one.
         weights = [
-            math.exp((e - equities[0]) / self.scale) * (self.rate if k else 1.0)
+            math.exp(min(0.0, e - equities[0]) / self.scale) * (self.rate if k else 1.0)
             for k, e in enumerate(equities[: self.depth])
         ]
         left = chance * sum(weights)
@@ -70,54 +56,58 @@ class Misses:
 class Level:
     """A bot as data.
 
-    ``plies`` as GNU Backgammon counts: 0 is the net's own evaluation. At n plies the plays that
-    pass ``candidates`` are valued by the mean over all 21 replies' rolls, each answered by the
-    play that is best at n - 1 plies, among those that pass ``replies``. ``misses`` None: always
-    the best play.
+    ``plies`` as GNU Backgammon counts: 0 is the net's own evaluation. ``filters`` say what the
+    search leaves out; ``misses`` None: always the best play.
     """
 
     name: str
     plies: int = 0
-    candidates: Filter = Filter(8, 0.16)
-    replies: Filter = Filter(2, 0.04)
+    filters: Filters = NORMAL
     misses: Misses | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The level as plain JSON values."""
-        return asdict(self)
+        return {
+            "name": self.name,
+            "plies": self.plies,
+            "filters": {
+                "root": [chosen and chosen._asdict() for chosen in self.filters.root],
+                "reply": self.filters.reply._asdict(),
+            },
+            "misses": self.misses and asdict(self.misses),
+        }
 
     @classmethod
     def from_json(cls, data: Any, where: str) -> "Level":
         """The level of :meth:`to_json`; raises BgrlError, naming ``where``, if it is none."""
         try:
-            misses = data["misses"]
+            filters = data["filters"]
+            root = [chosen and MoveFilter(**chosen) for chosen in filters["root"]]
             return cls(
                 str(data["name"]),
                 int(data["plies"]),
-                Filter(**data["candidates"]),
-                Filter(**data["replies"]),
-                None if misses is None else Misses(**misses),
+                Filters(tuple(root), MoveFilter(**filters["reply"])),
+                data["misses"] and Misses(**data["misses"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise BgrlError(f"{where}: not a level: {error!r}") from error
 
 
-class LevelPlayer(NetPlayer):
-    """A level at 0 plies: the net's ranking, and a miss now and then.
+class LevelPlayer(SearchPlayer):
+    """A level: its search's ranking, and a miss now and then.
 
-    Its own chance comes from ``start_game`` alone. ``rank_plays`` is without misses.
+    Its own chance comes from ``start_game`` alone. ``rank_plays`` is without misses. It looks into
+    no bear-off databases, which an app does not have.
     """
 
     def __init__(self, level: Level, net: FastNet):
-        if level.plies:
-            raise BgrlError(f"level {level.name} looks {level.plies} plies ahead, not 0")
-        super().__init__(net, level.name)
+        super().__init__(Searcher(net, level.plies, level.filters), level.name)
         self.level = level
         self.start_game(0, 0, 0)
 
     @property
     def identity(self) -> str:
-        return f"level {self.level} of net {self.net.hash}"
+        return f"level {self.level} of net {self.searcher.net.hash}"
 
     def start_game(self, seed: int, game: int, seat: int) -> None:
         self._chance = Dice(seed, game, purpose=2 + seat)
@@ -130,12 +120,10 @@ class LevelPlayer(NetPlayer):
 
     def choose_by(self, board: np.ndarray, die1: int, die2: int, chance: float) -> np.ndarray:
         """:meth:`choose` with a given ``chance`` of 0 up to 1 for a miss."""
-        plays, equities, _ = self.net.plays(board, die1, die2)
-        if not len(plays):
+        found = self.searcher.plays(board, die1, die2)
+        if len(found.boards) == 0:
             return swapped(board)
-        order = np.argsort(-equities, kind="stable")
+        order = found.order()
         misses = self.level.misses
-        picked = 0 if misses is None else misses.choose(equities[order].tolist(), chance)
-        out = np.empty_like(board)
-        apply_play(board, plays[order[picked]], out)
-        return out
+        picked = 0 if misses is None else misses.choose(found.equities[order].tolist(), chance)
+        return found.boards[order[picked]]

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from bgrl.export.golden import clear
 from bgrl.export.positions import kind_of, sampled_positions
-from bgrl.game.dice import ROLLS
-from bgrl.game.outcomes import equity, flip
 from bgrl.game.plays import apply_play, generate_plays, new_play_buffer
 from bgrl.nets import FastNet
 from bgrl.players.bundle import Bundle
-from bgrl.players.level import Filter, LevelPlayer
-from bgrl.search import backup_targets
+from bgrl.players.level import LevelPlayer
+from bgrl.search import Searcher
 
 
 def write_reference(
@@ -26,9 +25,7 @@ def write_reference(
     boards = sampled_positions(net, positions, seed)
     going_on = [i for i in range(len(boards)) if kind_of(boards[i]) != "over"]
     players = [
-        LevelPlayer(level, FastNet(bundle.weights(name)))
-        for name, level in bundle.levels.items()
-        if level.plies == 0
+        LevelPlayer(level, FastNet(bundle.weights(name))) for name, level in bundle.levels.items()
     ]
     rolls = []
     for board in boards[:decisions]:
@@ -38,8 +35,12 @@ def write_reference(
     while len(choices) < decisions:
         at = int(random.choice(going_on))
         die1, die2 = _roll(random)
-        player = players[len(choices) % len(players)]
-        if len(player.net.plays(boards[at], die1, die2)[0]) == 0:
+        # Looking ahead takes long in the browser: such levels decide seldom.
+        seldom = len(choices) % 20 == 0
+        fit = [player for player in players if (player.level.plies > 0) == seldom] or players
+        player = fit[len(choices) % len(fit)]
+        plays, equities, _ = player.searcher.net.plays(boards[at], die1, die2)
+        if len(plays) == 0 or not clear(equities):
             continue
         chance = float(random.random())
         chosen = player.choose_by(boards[at], die1, die2, chance)
@@ -54,16 +55,16 @@ def write_reference(
         )
     looked = []
     for name, level in bundle.levels.items():
-        evaluator = FastNet(bundle.weights(name))
+        searcher = Searcher(bundle.weights(name), level.plies, level.filters)
         for plies in range(1, level.plies + 1):
             for at in random.choice(going_on, values):
-                value = looked_ahead(evaluator, boards[at], plies, level.replies)
+                value = searcher.evaluate(boards[at], plies)
                 looked.append(
                     {
                         "level": name,
                         "at": int(at),
                         "plies": plies,
-                        "probabilities": _base64(value.astype(np.float32)),
+                        "probabilities": _base64(value),
                     }
                 )
     reference = {
@@ -74,21 +75,6 @@ def write_reference(
         "values": looked,
     }
     path.write_text(json.dumps(reference))
-
-
-def looked_ahead(net: FastNet, board: np.ndarray, plies: int, replies: Filter) -> np.ndarray:
-    """The n-ply value float64[5] as bgrl.players.level.Level describes it, for 1 and 2 plies."""
-    if plies == 1:
-        return backup_targets(net, board).astype(np.float64)
-    total = np.zeros(5)
-    for die1, die2, ways in ROLLS.tolist():
-        after = _finals(board, die1, die2)
-        values = -equity(net.evaluate(after).astype(np.float64), net.variant.points)
-        order = np.argsort(-values, kind="stable")
-        kept = after[order[: replies.count(values[order].tolist())]]
-        deeper = [looked_ahead(net, one, plies - 1, replies) for one in kept]
-        total += ways / 36 * flip(min(deeper, key=lambda p: equity(p, net.variant.points)))
-    return total
 
 
 def _finals(board: np.ndarray, die1: int, die2: int) -> np.ndarray:

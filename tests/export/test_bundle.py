@@ -18,14 +18,15 @@ from bgrl.nets import FastNet
 from bgrl.nets.flat import STORAGE, read_flat, rounded
 from bgrl.players import load_player
 from bgrl.players.bundle import open_bundle
-from bgrl.players.level import Filter, Level, LevelPlayer, Misses
+from bgrl.players.level import Level, LevelPlayer, Misses
 from bgrl.players.net import NetPlayer
+from bgrl.search import Filters, MoveFilter, Searcher
 
 pytest.importorskip("onnxruntime")
 
 EASY = Level("easy", misses=Misses(rate=0.9, scale=0.2))
 HARD = Level("hard")
-MASTER = Level("master", plies=2, candidates=Filter(4, 0.1), replies=Filter(1, 0.0))
+MASTER = Level("master", 2, Filters((MoveFilter(0, 4, 0.1), None), MoveFilter(1)))
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +65,10 @@ def test_load_player_takes_a_level_of_a_bundle(bundle, weights):
     easy = load_player(bundle / "easy")
     assert isinstance(easy, LevelPlayer)
     assert easy.name == "easy"
-    with pytest.raises(BgrlError, match="master looks 2 plies ahead"):
-        load_player(bundle / "master")
+    master = load_player(bundle / "master")
+    board = sampled_positions(FastNet(weights), 30, seed=4)[0]
+    wanted = Searcher(weights, 2, MASTER.filters).best_play(board, 3, 1)
+    np.testing.assert_array_equal(master.choose(board, 3, 1), wanted)
     with pytest.raises(BgrlError, match="no level 'expert'; it has easy, hard, master"):
         load_player(bundle / "expert")
     with pytest.raises(BgrlError, match="level hard plays backgammon, not hypergammon"):
@@ -163,13 +166,6 @@ def test_impossible_misses_are_refused(bad):
         Misses(**({"rate": 0.5, "scale": 0.1} | bad))
 
 
-def test_a_filter_keeps_the_best_and_what_is_near():
-    assert Filter(8, 0.16).count([0.5, 0.4, 0.35, 0.3, -0.1]) == 3
-    assert Filter(2, 0.16).count([0.5, 0.4, 0.35]) == 2
-    assert Filter(1, 0.0).count([0.5, 0.5]) == 1
-    assert Filter(0, 0.0).count([0.5]) == 1
-
-
 def test_a_level_s_chance_comes_from_the_game_alone(weights):
     player = LevelPlayer(EASY, FastNet(weights))
     boards = sampled_positions(FastNet(weights), 60, seed=8)
@@ -181,7 +177,7 @@ def test_a_level_s_chance_comes_from_the_game_alone(weights):
     once = choices(7)
     choices(8)
     np.testing.assert_array_equal(once, choices(7))
-    best = np.stack([NetPlayer(player.net).choose(board, 3, 1) for board in boards])
+    best = np.stack([NetPlayer(player.searcher.net).choose(board, 3, 1) for board in boards])
     differ = (once != best).any(axis=(1, 2)).sum()
     assert 0 < differ < 50
 

@@ -1,9 +1,21 @@
 /** Levels: how far a bot looks ahead, and how it misses. */
 
-/** Which plays are worth looking further: at most `keep`, and `within` so many points of the best. */
+/**
+ * Which of the ranked plays stay: the `accept` best, and up to `extra` more that are at most
+ * `threshold` points worse than the best one. At least one always stays.
+ */
 export interface Filter {
-  readonly keep: number;
-  readonly within: number;
+  readonly accept: number;
+  readonly extra: number;
+  readonly threshold: number;
+}
+
+/** What a search leaves out. */
+export interface Filters {
+  /** Element p chooses, by their values at p plies, the plays to look at more deeply; null: all. */
+  readonly root: readonly (Filter | null)[];
+  /** Chooses likewise among the plays of a roll inside the search, by their values at 0 plies. */
+  readonly reply: Filter;
 }
 
 /**
@@ -20,8 +32,7 @@ export interface Level {
   readonly name: string;
   /** As GNU Backgammon counts: 0 is the net's own evaluation. */
   readonly plies: number;
-  readonly candidates: Filter;
-  readonly replies: Filter;
+  readonly filters: Filters;
   readonly misses: Misses | null;
   /** Names the net's files in the bundle. */
   readonly net: string;
@@ -29,9 +40,10 @@ export interface Level {
 
 /** How many plays pass, given their equities from the best on; at least one. */
 export function passing(filter: Filter, equities: ArrayLike<number>): number {
-  let near = 0;
-  while (near < equities.length && equities[0] - equities[near] <= filter.within) near++;
-  return Math.max(1, Math.min(filter.keep, near));
+  let n = Math.min(equities.length, Math.max(1, filter.accept));
+  const most = Math.min(equities.length, filter.accept + filter.extra);
+  while (n < most && equities[0] - equities[n] <= filter.threshold) n++;
+  return n;
 }
 
 /** Which play is taken, 0 the best: `equities` best first, `chance` of 0 up to 1. */
@@ -39,7 +51,8 @@ export function chooseIndex(misses: Misses | null, equities: readonly number[], 
   if (misses === null) return 0;
   const weights = equities
     .slice(0, misses.depth)
-    .map((e, k) => Math.exp((e - equities[0]) / misses.scale) * (k > 0 ? misses.rate : 1));
+    // A play that was looked at less deeply may seem better than the best one.
+    .map((e, k) => Math.exp(Math.min(0, e - equities[0]) / misses.scale) * (k > 0 ? misses.rate : 1));
   let left = chance * weights.reduce((sum, weight) => sum + weight, 0);
   for (const [k, weight] of weights.entries()) {
     left -= weight;

@@ -2,7 +2,7 @@
 import { Board, CELLS, lossLevel, swapped } from "./board.js";
 import { Evaluator } from "./evaluator.js";
 import { Filter, Level, passing } from "./level.js";
-import { equity, flipped, writeLoss } from "./outcomes.js";
+import { clamp, equity, flipped, writeLoss } from "./outcomes.js";
 import { legalPlays, Moves, writeAfter } from "./plays.js";
 
 export interface RankedPlay {
@@ -26,10 +26,10 @@ const ROLLS: readonly (readonly [number, number, number])[] = [1, 2, 3, 4, 5, 6]
  * The n-ply value of each of `count` boards for its player on roll: five numbers each.
  *
  * At 0 plies the net's own. At n plies the mean over the 21 rolls by their ways, each answered by
- * the play that is best at n - 1 plies among those that pass `replies` by the net's own evaluation.
+ * the play that is best at n - 1 plies among those that pass `reply` by the net's own evaluation.
  */
 export async function values(
-  net: Evaluator, cells: Board, count: number, plies: number, replies: Filter,
+  net: Evaluator, cells: Board, count: number, plies: number, reply: Filter,
 ): Promise<Float32Array> {
   if (plies === 0) return net.evaluate(cells, count);
   const out = new Float32Array(5 * count);
@@ -65,7 +65,7 @@ export async function values(
     const order = Array.from({ length: end - start }, (_, i) => start + i);
     if (plies === 1) return [order.reduce((best, i) => (theirs[i] < theirs[best] ? i : best))];
     order.sort((i, k) => theirs[i] - theirs[k]);
-    return order.slice(0, passing(replies, order.map((i) => -theirs[i])));
+    return order.slice(0, passing(reply, order.map((i) => -theirs[i])));
   });
   let deeper = own;
   let place = (i: number): number => i;
@@ -73,7 +73,7 @@ export async function values(
     const chosen = lookedAt.flat();
     const boards = new Int8Array(CELLS * chosen.length);
     chosen.forEach((i, k) => boards.set(reached.subarray(i * CELLS, (i + 1) * CELLS), k * CELLS));
-    deeper = await values(net, boards, chosen.length, plies - 1, replies);
+    deeper = await values(net, boards, chosen.length, plies - 1, reply);
     const index = new Map(chosen.map((i, k) => [i, k]));
     place = (i) => index.get(i) ?? 0;
   }
@@ -88,23 +88,24 @@ export async function values(
     const mine = flipped(deeper.subarray(best, best + 5));
     mine.forEach((p, k) => (totals[5 * board + k] += (ways / 36) * p));
   });
-  groups.forEach(({ board }) => out.set(totals.subarray(5 * board, 5 * board + 5), 5 * board));
+  for (const board of new Set(groups.map((group) => group.board))) {
+    out.set(totals.subarray(5 * board, 5 * board + 5), 5 * board);
+    clamp(out, 5 * board, cells, CELLS * board);
+  }
   return out;
 }
 
 /**
- * Every legal play, best first; empty for a dance. The plays that pass `candidates` by the net's
- * own evaluation are ranked by `plies` and come before the others.
+ * Every legal play, best first; empty for a dance. The plays that pass the filters are ranked by
+ * `plies` and come before the others.
  */
 export async function rankPlays(
-  net: Evaluator, board: Board, die1: number, die2: number,
-  level: Pick<Level, "plies" | "candidates" | "replies">,
+  net: Evaluator, board: Board, die1: number, die2: number, level: Pick<Level, "plies" | "filters">,
 ): Promise<RankedPlay[]> {
-  const plays = legalPlays(board, die1, die2);
   const ranked = async (chosen: readonly Moves[], plies: number): Promise<RankedPlay[]> => {
     const cells = new Int8Array(CELLS * chosen.length);
     chosen.forEach((moves, i) => writeAfter(board, moves, cells, i * CELLS));
-    const found = await values(net, cells, chosen.length, plies, level.replies);
+    const found = await values(net, cells, chosen.length, plies, level.filters.reply);
     return chosen
       .map((moves, i) => ({
         moves,
@@ -115,11 +116,18 @@ export async function rankPlays(
       }))
       .sort((a, b) => b.equity - a.equity);
   };
+  const plays = legalPlays(board, die1, die2);
   if (plays.length === 0) return [];
-  const own = await ranked(plays, 0);
-  if (level.plies === 0 || plays.length === 1) return own;
-  const n = passing(level.candidates, own.map((play) => play.equity));
-  if (n === 1) return own;
-  const looked = await ranked(own.slice(0, n).map((play) => play.moves), level.plies);
-  return [...looked, ...own.slice(n)];
+  let left = await ranked(plays, 0);
+  let dropped: RankedPlay[] = [];
+  for (let plies = 0; plies < level.plies; plies++) {
+    const filter = level.filters.root[plies];
+    if (!filter) continue;
+    if (plies > 0) left = await ranked(left.map((play) => play.moves), plies);
+    const n = passing(filter, left.map((play) => play.equity));
+    dropped = [...left.slice(n), ...dropped];
+    left = left.slice(0, n);
+  }
+  if (level.plies > 0) left = await ranked(left.map((play) => play.moves), level.plies);
+  return [...left, ...dropped];
 }

@@ -28,7 +28,7 @@ test("golden vectors", { skip }, async () => {
   const { inputsDiffer, wrongPlays, wrongOrder, wrongChoices } = found;
   assert.deepEqual({ inputsDiffer, wrongPlays, wrongOrder, wrongChoices },
     { inputsDiffer: 0, wrongPlays: 0, wrongOrder: 0, wrongChoices: 0 });
-  assert.ok(found.cases > 50 && found.decisions > 10 && found.choices > 10);
+  assert.ok(found.cases > 50 && found.decisions >= 10 && found.choices > 10);
   assert.ok(found.flat < 1e-5 && found.onnx < 1e-5 && found.equity < 1e-5);
 });
 

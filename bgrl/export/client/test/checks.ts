@@ -1,6 +1,6 @@
 /** What has to hold wherever the client runs; used by the Node tests and inside the browser. */
 import {
-  Bot, Bundle, CELLS, Evaluator, FlatNet, OrtModule, Storage, boardAfter, equity, legalPlays, rankPlays, swapped,
+  Bot, Bundle, CELLS, Evaluator, FlatNet, OrtModule, RankedPlay, Storage, boardAfter, chooseIndex, equity, legalPlays, rankPlays, swapped,
   values,
 } from "../src/index.js";
 
@@ -30,7 +30,7 @@ export interface Found {
   [what: string]: number;
 }
 
-const ONE_PLY = { plies: 0, candidates: { keep: 1, within: 0 }, replies: { keep: 1, within: 0 } };
+const STATIC = { plies: 0, filters: { root: [], reply: { accept: 1, extra: 0, threshold: 0 } } };
 const CLOSE = 1e-5;
 
 export function cellsOf(board: number[][]): Int8Array {
@@ -48,6 +48,13 @@ function key(board: Int8Array): string {
 async function largest(net: Evaluator, cells: Int8Array, expected: Float32Array): Promise<number> {
   const out = await net.evaluate(cells, expected.length / 5);
   return out.reduce((most, p, i) => Math.max(most, Number.isNaN(p) ? Infinity : Math.abs(p - expected[i])), 0);
+}
+
+/** Whether a bot with this ranking plays the board `wanted`, or one that differs by less than rounding. */
+function chooses(bot: Bot, plays: RankedPlay[], chance: number, wanted: string): boolean {
+  const chosen = plays[chooseIndex(bot.level.misses, plays.map((play) => play.equity), chance)];
+  const equityOf = plays.find((play) => key(play.board) === wanted)?.equity ?? Infinity;
+  return Math.abs(chosen.equity - equityOf) <= CLOSE;
 }
 
 /** Golden vectors of every net in the bundle: what differs, and by how much. */
@@ -71,7 +78,7 @@ export async function checkGolden(bundle: Bundle, ort: OrtModule): Promise<Found
     for (const decision of golden.decisions) {
       found.decisions++;
       const board = cellsOf(decision.board);
-      const ranked = await rankPlays(onnx, board, ...decision.dice, ONE_PLY);
+      const ranked = await rankPlays(onnx, board, ...decision.dice, STATIC);
       const equities = new Map(ranked.map((play) => [key(play.board), play.equity]));
       if (ranked.length !== decision.plays.length) found.wrongPlays++;
       decision.plays.forEach((play, k) => {
@@ -79,12 +86,13 @@ export async function checkGolden(bundle: Bundle, ort: OrtModule): Promise<Found
         if (ours === undefined || Math.abs(ours - play.equity) > CLOSE) found.wrongPlays++;
         if (Math.abs((ranked[k]?.equity ?? Infinity) - play.equity) > CLOSE) found.wrongOrder++;
       });
+      const rankings = new Map<string, RankedPlay[]>();
       for (const choice of decision.chosen) {
         found.choices++;
         const bot = new Bot(bundle.level(choice.level), onnx);
-        const chosen = await bot.choose(board, ...decision.dice, choice.chance);
-        const wanted = equities.get(key(cellsOf(choice.board))) ?? Infinity;
-        if (Math.abs((chosen?.equity ?? Infinity) - wanted) > CLOSE) found.wrongChoices++;
+        const plays = rankings.get(choice.level) ?? (await bot.rankPlays(board, ...decision.dice));
+        rankings.set(choice.level, plays);
+        if (!chooses(bot, plays, choice.chance, key(cellsOf(choice.board)))) found.wrongChoices++;
       }
     }
   }
@@ -133,17 +141,14 @@ export async function checkReference(bundle: Bundle, ort: OrtModule, reference: 
     const bot = bots.get(choice.level) as Bot;
     const board = at(choice.at);
     const wanted = key(new Int8Array(fromBase64(choice.board).buffer));
-    const plays = await bot.rankPlays(board, ...choice.dice);
-    const chosen = await bot.choose(board, ...choice.dice, choice.chance);
-    const equityOf = plays.find((play) => key(play.board) === wanted)?.equity ?? Infinity;
     found.choices++;
-    // Plays whose equities differ by less than the arithmetic's noise may change places.
-    if (Math.abs((chosen?.equity ?? Infinity) - equityOf) > CLOSE) found.wrongChoices++;
+    const plays = await bot.rankPlays(board, ...choice.dice);
+    if (!chooses(bot, plays, choice.chance, wanted)) found.wrongChoices++;
   }
   for (const { level, at: i, plies, probabilities } of reference.values) {
     const bot = bots.get(level) as Bot;
     const wanted = new Float32Array(fromBase64(probabilities).buffer);
-    const ours = await values(bot.net, at(i), 1, plies, bot.level.replies);
+    const ours = await values(bot.net, at(i), 1, plies, bot.level.filters.reply);
     found.values++;
     found.value = wanted.reduce((most, p, k) => Math.max(most, Math.abs(p - ours[k])), found.value);
   }
