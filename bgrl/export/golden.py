@@ -125,7 +125,7 @@ def _decisions(
 ) -> list[dict[str, Any]]:
     net = FastNet(weights)
     players = [LevelPlayer(level, net) for level in levels]
-    decisions = []
+    decisions: list[dict[str, Any]] = []
     for i, board in enumerate(boards):
         die1, die2 = (int(die) for die in ROLLS[i % len(ROLLS), :2])
         plays, equities, _ = net.plays(board, die1, die2)
