@@ -1,6 +1,7 @@
 """`bgrl describe FILE`: what a file or folder that bgrl made is, on one screen."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,13 +71,45 @@ def _generation(path: Path) -> tuple[str, Facts]:
     return "a generation of self-play data", facts
 
 
+def _reference(path: Path) -> tuple[str, Facts]:
+    from bgrl.evaluate.reference import Reference
+
+    reference = Reference.load(path)
+    kinds = Counter(decision.kind for decision in reference.decisions)
+    made = reference.made
+    return "reference positions", {
+        "decisions": len(reference.decisions),
+        **{f"of kind {kind}": count for kind, count in kinds.most_common()},
+        "rolled out": sum(
+            bool((decision.rollout_errors > 0).any()) for decision in reference.decisions
+        ),
+        **{name: made[name] for name in ("judge", "seed", "command", "date")},
+    }
+
+
+def _is_reference(path: Path) -> bool:
+    """Whether `path` is a Parquet file that says it holds reference positions."""
+    from pyarrow import ArrowException, parquet
+
+    if path.suffix != ".parquet" or not path.is_file():
+        return False
+    try:
+        return parquet.read_schema(path).metadata.get(b"bgrl.schema") == b"reference"
+    except (ArrowException, AttributeError, OSError):
+        return False
+
+
 def _origin(meta: Any) -> Facts:
     return {
         "variant": meta.variant,
         "played by net": meta.net,
         "generation": meta.generation,
         "run seed": meta.seed,
-        "λ of the returns": meta.lam,
+        "targets": (
+            f"exact backups, of {meta.exact:.0%} of the positions"
+            if meta.exact
+            else f"λ-returns, λ = {meta.lam:g}"
+        ),
         "written": meta.created,
     }
 
@@ -195,6 +228,7 @@ def _format(path: Path, name: str) -> Any:
 
 
 KINDS: tuple[tuple[Callable[[Path], bool], Callable[[Path], tuple[str, Facts]]], ...] = (
+    (_is_reference, _reference),
     (lambda path: path.suffix == ".parquet" and path.is_file(), _shard),
     (lambda path: path.suffix == ".onnx" and path.is_file(), _onnx),
     (lambda path: path.suffix == ".bgnet" and path.is_file(), _flat),

@@ -1,13 +1,14 @@
 """The stages one after another, as a user would give them; run folders and what they record."""
 
 import contextlib
+import re
 
 import pytest
 
 from bgrl.cli.main import main
 from bgrl.cli.record import run_folder
 from bgrl.errors import BgrlError
-from bgrl.files import exclusive, read_json
+from bgrl.files import exclusive, read_json, shipped
 from bgrl.nets import Weights
 
 NET = ["net.encoder=tesauro198", "net.hidden=[8]"]
@@ -101,7 +102,10 @@ def test_a_run_without_matches_has_a_report(there, workplace):
 @pytest.mark.parametrize(
     ("path", "parts"),
     [
-        ("data/runs/games", ["a run of bgrl selfplay", "read", "net (", "config games", "config net"]),
+        (
+            "data/runs/games",
+            ["a run of bgrl selfplay", "read", "net (", "config games", "config net"],
+        ),
         ("data/runs/games/run.json", ["a run of bgrl selfplay"]),
         ("data/runs/games/shards/gen-0001", ["a generation", "truncated games", "run seed"]),
         (
@@ -155,3 +159,12 @@ def test_two_runs_in_one_folder_are_refused(tmp_path):
         run_folder(tmp_path / "a", Launch()),
     ):
         pass
+
+
+def test_the_reference_positions_are_described(run):
+    status, out, _ = run("describe", shipped("data") / "reference" / "positions.parquet")
+    assert status == 0
+    assert "reference positions" in out
+    assert re.search(r"decisions +10,080", out)
+    assert re.search(r"of kind back game +1,120", out)
+    assert "gnubg107_2ply" in out
