@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from bgrl.game.board import BAR, HOME, OFF, POINTS, SLOTS
+from bgrl.game.board import BAR, HOME, OFF, POINTS, SLOTS, swap_into
 
 MAX_MOVES = 4
 # The never-rising sequences of four starting points among 25: no position has more plays.
@@ -224,21 +224,25 @@ def _doubles(board, occupied, open_points, die, packed):
     return count
 
 
+@njit(cache=True, inline="always")
+def make_moves(board, play):
+    """Make ``play``, one row of :func:`generate_plays`, for the side NOT on roll of ``board``."""
+    for i in range(0, 2 * MAX_MOVES, 2):
+        if play[i] < 0:
+            break
+        to = play[i + 1]
+        board[1, play[i]] -= 1
+        board[1, to] += 1
+        if to > OFF and board[0, 25 - to] == 1:
+            board[0, 25 - to] = 0
+            board[0, BAR] += 1
+
+
 @njit(cache=True)
 def apply_play(board, play, out):
     """Write into ``out`` (int8[2, 26]) the position that the opponent faces after ``play``.
 
     ``play`` is one row of :func:`generate_plays`; ``out`` may not be ``board``.
     """
-    for slot in range(SLOTS):
-        out[0, slot] = board[1, slot]
-        out[1, slot] = board[0, slot]
-    for i in range(0, 2 * MAX_MOVES, 2):
-        if play[i] < 0:
-            break
-        to = play[i + 1]
-        out[1, play[i]] -= 1
-        out[1, to] += 1
-        if to > OFF and out[0, 25 - to] == 1:
-            out[0, 25 - to] = 0
-            out[0, BAR] += 1
+    swap_into(board, out)
+    make_moves(out, play)

@@ -13,7 +13,7 @@ from numba import njit
 
 from bgrl.game.board import BAR, OFF, SLOTS, loss_level, swap_into
 from bgrl.game.outcomes import clamp_to, equity1, loss_into, possible
-from bgrl.game.plays import MAX_MOVES, generate_plays, lowest_bit, new_play_buffer
+from bgrl.game.plays import MAX_MOVES, generate_plays, lowest_bit, make_moves, new_play_buffer
 from bgrl.nets.simd import (
     LANES,
     TILE_ROWS,
@@ -349,24 +349,10 @@ def evaluate_roll(net, scratch, board, die1, die2, values, probabilities):
     while depth > 0:
         depth -= 1
         _take_back(work, plays[n - 1, 2 * depth], plays[n - 1, 2 * depth + 1], (hits >> depth) & 1)
-    _apply(work, plays[best_index])
+    make_moves(work, plays[best_index])
     if not keep_values:
         values[0] = best
     return n
-
-
-@lean
-def _apply(work, play):
-    """Make ``play`` for the side not on roll of ``work``."""
-    for i in range(0, 2 * MAX_MOVES, 2):
-        if play[i] < 0:
-            break
-        to = play[i + 1]
-        work[1, play[i]] -= 1
-        work[1, to] += 1
-        if to > OFF and work[0, 25 - to] == 1:
-            work[0, 25 - to] = 0
-            work[0, BAR] += 1
 
 
 @lean
