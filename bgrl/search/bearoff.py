@@ -311,7 +311,7 @@ class Bearoff:
         self.folder = folder
 
     def __reduce__(self) -> tuple:
-        return Bearoff.load, (self.folder,)
+        return type(self).load, (self.folder,)
 
     @classmethod
     def open(cls, folder: str | os.PathLike = DEFAULT_FOLDER) -> "Bearoff":
