@@ -39,7 +39,7 @@ class SelfplayConfig:
     first_game: int = MISSING
     generation: int = MISSING
     lam: float = MISSING
-    exact: float = MISSING
+    exact: bool = MISSING
     seed: int = MISSING
     workers: int | None = MISSING
 

@@ -106,9 +106,7 @@ def _origin(meta: Any) -> Facts:
         "generation": meta.generation,
         "run seed": meta.seed,
         "targets": (
-            f"exact backups, of {meta.exact:.0%} of the positions"
-            if meta.exact
-            else f"λ-returns, λ = {meta.lam:g}"
+            f"λ-returns, λ = {meta.lam:g}{', without the luck of the dice' if meta.exact else ''}"
         ),
         "written": meta.created,
     }

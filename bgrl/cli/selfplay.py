@@ -4,6 +4,7 @@ from bgrl.cli.compose import Launch
 from bgrl.cli.config import SelfplayConfig
 from bgrl.cli.nets import cores, playing_net
 from bgrl.cli.record import run_folder
+from bgrl.search import Bearoff
 from bgrl.selfplay import generate
 
 
@@ -20,6 +21,7 @@ def run(config: SelfplayConfig, launch: Launch) -> None:
             generation=config.generation,
             lam=config.lam,
             exact=config.exact,
+            bearoff=Bearoff.open() if config.exact else None,
             workers=cores() if config.workers is None else config.workers,
         )
     given_up = f", {made.truncated_games:,} games given up" if made.truncated_games else ""

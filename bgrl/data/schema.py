@@ -67,8 +67,8 @@ class ShardMeta:
 
     net: hash of the net that played; generation: its number; variant: name of the game played;
     seed: the run's seed, which with a game number determines the dice; lam: λ of the λ-returns;
-    created: ISO 8601 time, UTC; exact: 0, or the share of positions that were kept, whose targets
-    are then exact backups over all 21 rolls instead of λ-returns.
+    created: ISO 8601 time, UTC; exact: whether the luck of the dice has been taken off the returns,
+    by exact means over all 21 rolls.
     """
 
     net: str
@@ -77,7 +77,7 @@ class ShardMeta:
     seed: int
     lam: float
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    exact: float = 0.0
+    exact: bool = False
 
 
 def file_metadata(meta: ShardMeta) -> dict[bytes, bytes]:

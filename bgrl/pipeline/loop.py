@@ -38,6 +38,7 @@ from bgrl.game import get_variant
 from bgrl.nets import FastNet, Net, Weights, load_net, save_net
 from bgrl.players import Player, load_player
 from bgrl.players.net import NetPlayer
+from bgrl.search import Bearoff
 from bgrl.selfplay import generate
 from bgrl.train import MetricLog, Schedule, Trainer, check_options, read_metrics
 from bgrl.train.metrics import WANDB_MODES
@@ -81,8 +82,9 @@ class Loop:
     net; None begins with an untrained one. seed: of its first weights, the dice and the batches.
     workers: self-play processes; 0 plays in this one. They don't change what is made.
 
-    games: self-play games a generation. lam and exact: λ of the returns, and the share of
-    positions to keep and label by exact backups instead (0 for none), as
+    games: self-play games a generation. lam: λ of the returns. exact: 0 for returns with the luck
+    of the dice, or the share of the games to play and to take it off (each takes 50 times as long,
+    and the bear-off databases are built if they are missing). Both as
     :func:`bgrl.selfplay.generate` takes them; one or more values, each for an equal share of the
     generations.
 
@@ -198,15 +200,17 @@ class Loop:
         """The generation's games, by the newest net kept that was there when they could begin."""
         newest = generation - (2 if self.overlap else 1)
         player = max(number for number in kept if number <= max(newest, 0))
+        exact = self._share_of(self.exact, generation) > 0
         return generate(
             FastNet.load(self._net(player)),
             self.folder / "shards" / _name(generation),
             seed=self.seed,
             first_game=(generation - 1) * self.games,
-            games=self.games,
+            games=self._games(generation),
             generation=generation,
             lam=self._share_of(self.lam, generation),
-            exact=self._share_of(self.exact, generation),
+            exact=exact,
+            bearoff=Bearoff.open() if exact else None,
             workers=self.workers,
         )
 
@@ -272,7 +276,7 @@ class Loop:
                 "run": self.folder.name,
                 "seed": self.seed,
                 "generation": generation,
-                "games": generation * self.games,
+                "games": sum(self._games(g) for g in range(1, generation + 1)),
                 "step": until,
                 "parent": load_net(self._net(parent)).hash,
             }
@@ -370,6 +374,10 @@ class Loop:
 
     def _step(self, generation: int) -> int:
         return int(read_json(self._net(generation) / "net.json")["made"]["step"])
+
+    def _games(self, generation: int) -> int:
+        """How many games a generation has."""
+        return max(1, round((self._share_of(self.exact, generation) or 1.0) * self.games))
 
     def _share_of(self, values: tuple[float, ...], generation: int) -> float:
         """The value whose equal share of the generations holds this one."""

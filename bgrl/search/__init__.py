@@ -1,6 +1,5 @@
-"""Looking ahead: n-ply search, exact backups, bear-off databases."""
+"""Looking ahead: n-ply search and bear-off databases."""
 
-from bgrl.search.backup import backup_targets
 from bgrl.search.bearoff import Bearoff
 from bgrl.search.nply import ALL, BEST, FULL, NORMAL, TINY, Filters, MoveFilter, Searcher
 
@@ -14,5 +13,4 @@ __all__ = [
     "Filters",
     "MoveFilter",
     "Searcher",
-    "backup_targets",
 ]

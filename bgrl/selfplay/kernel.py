@@ -1,37 +1,12 @@
-"""Self-play as one numba kernel: games by a net against itself, and their λ-returns.
-
-A position's target is its λ-return (Sutton and Barto, 2nd ed., 12.1, without discounting), with
-the change of sides at every ply: what the player on roll can expect is what the next one expects,
-flipped. From the last position backwards, with V the net's value of the position that was reached,
-
-    G[t] = flip((1 - λ) V[t + 1] + λ G[t + 1]),    G[last] = the outcome.
-"""
+"""Self-play as one numba kernel: games by a net against itself, and their λ-returns."""
 
 import numpy as np
 from numba import njit
 
 from bgrl.game.board import SLOTS, loss_level
-from bgrl.game.dice import game_stream, mix, next_roll, opening_roll
-from bgrl.game.outcomes import flip_into, loss_into
+from bgrl.game.dice import game_stream, next_roll, opening_roll
 from bgrl.nets.kernels import best_play
-
-
-@njit(cache=True)
-def returns_into(values, level, lam, targets, start, n):
-    """Write the λ-returns of one game into ``targets[start : start + n]``.
-
-    ``values`` float32[>= n, 5]: row t is the net's value of position t for its player on roll (row
-    0 is not used); ``level`` how the player on roll after position n - 1 lost (1, 2 or 3);
-    ``lam`` is λ.
-    """
-    ahead = np.empty(5, np.float32)
-    loss_into(level, ahead, 0)
-    for t in range(n - 1, -1, -1):
-        target = targets[start + t]
-        flip_into(ahead, target)
-        if t > 0:
-            for k in range(5):
-                ahead[k] = (np.float32(1.0) - lam) * values[t, k] + lam * target[k]
+from bgrl.selfplay.returns import returns_into
 
 
 @njit(cache=True, nogil=True)
@@ -78,20 +53,3 @@ def play_games(
             rows += n
         game += 1
     return game, rows, given_up
-
-
-_KEEP = 7  # the stream of a game that decides which of its positions are kept
-
-
-@njit(cache=True)
-def kept_positions(seed, games, plies, share):
-    """Which rows (bool[N]) to keep for about ``share`` of them, from (seed, game, ply) alone.
-
-    ``games`` is int64[N], ``plies`` int16[N].
-    """
-    kept = np.empty(games.shape[0], np.bool_)
-    limit = np.uint64(share * 4294967296.0)
-    for i in range(games.shape[0]):
-        state = game_stream(seed, games[i], _KEEP)
-        kept[i] = mix(state + np.uint64(plies[i])) >> np.uint64(32) < limit
-    return kept

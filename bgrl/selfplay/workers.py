@@ -23,8 +23,9 @@ from bgrl.game.board import SLOTS
 from bgrl.nets import FastNet
 from bgrl.processes import Lost, Started, run_in_processes
 from bgrl.progress import progress
-from bgrl.search.backup import backup_targets
-from bgrl.selfplay.kernel import kept_positions, play_games
+from bgrl.search import Bearoff
+from bgrl.selfplay.kernel import play_games
+from bgrl.selfplay.returns import returns_without_luck
 
 GAMES_PER_SHARD = 4096
 # Far beyond real games, which take about 55 plies; an untrained net's can drag on.
@@ -54,6 +55,7 @@ class SelfPlayJob:
     games: int
     games_per_shard: int
     max_plies: int
+    bearoff: Bearoff | None
 
     def prepare(self) -> None:
         """Make the buffers and have the kernels compiled."""
@@ -88,14 +90,11 @@ class SelfPlayJob:
         )
 
     def _labelled(self, rows: int) -> list[np.ndarray]:
-        """The buffers' first ``rows``, or the share of them that gets exact backups as targets."""
+        """The buffers' first ``rows``, their targets without the luck of the dice if asked for."""
         columns = [column[:rows] for column in self._buffers]
-        if not self.meta.exact:
-            return columns
-        *_, games, plies = columns
-        kept = kept_positions(self.meta.seed, games, plies, self.meta.exact)
-        columns = [column[kept] for column in columns]
-        columns[1] = backup_targets(self.net, columns[0])
+        if self.meta.exact:
+            boards, _, _, games, _ = columns
+            columns[1] = returns_without_luck(self.net, boards, games, self.meta.lam, self.bearoff)
         return columns
 
     def run(self, tasks: list[int]) -> Iterator[Started | ShardDone]:
@@ -122,16 +121,17 @@ def generate(
     first_game: int = 0,
     generation: int = 0,
     lam: float = 0.7,
-    exact: float = 0.0,
+    exact: bool = False,
+    bearoff: Bearoff | None = None,
     workers: int = 2,
     games_per_shard: int = GAMES_PER_SHARD,
     max_plies: int = MAX_PLIES,
 ) -> Generation:
     """Play games ``first_game .. first_game + games - 1`` of ``seed`` and publish the generation.
 
-    ``net`` plays both sides greedily. The targets are λ-returns with ``lam`` as λ; or, with
-    ``exact`` above 0, so large a share of the positions is kept and each gets the exact backup over
-    all 21 rolls (:mod:`bgrl.search.backup`) as target.
+    ``net`` plays both sides greedily. The targets are λ-returns with ``lam`` as λ, and with
+    ``exact`` those without the luck of the dice and with what the ``bearoff`` databases know
+    (:mod:`bgrl.selfplay.returns`).
 
     The positions are the same whatever ``workers`` is; 0 plays in this process. What an
     interrupted call has published is kept, and a worker that dies has its shard played again.
@@ -140,15 +140,15 @@ def generate(
     folder = Path(folder)
     if is_complete(folder):
         return open_generation(folder)
-    if games < 1 or games_per_shard < 1 or max_plies < 1 or not (0 <= lam <= 1 and 0 <= exact <= 1):
+    if games < 1 or games_per_shard < 1 or max_plies < 1 or not 0 <= lam <= 1:
         raise BgrlError(
-            f"self-play needs games, games_per_shard and max_plies of at least 1, lam and exact of "
-            f"0 to 1, not {games}, {games_per_shard}, {max_plies}, {lam}, {exact}"
+            f"self-play needs games, games_per_shard and max_plies of at least 1, lam of 0 to 1, "
+            f"not {games}, {games_per_shard}, {max_plies}, {lam}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     remove_temporaries(folder)
     meta = ShardMeta(net.hash, generation, net.variant.name, seed, lam, exact=exact)
-    job = SelfPlayJob(net, folder, meta, first_game, games, games_per_shard, max_plies)
+    job = SelfPlayJob(net, folder, meta, first_game, games, games_per_shard, max_plies, bearoff)
     shards = range(-(-games // games_per_shard))
     missing = [task for task in shards if not _published(shard_path(folder, task), meta)]
     done = games - sum(min(games_per_shard, games - task * games_per_shard) for task in missing)

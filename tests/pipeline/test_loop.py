@@ -278,3 +278,13 @@ def test_a_run_can_begin_with_a_checkpoint(finished, tmp_path):
     assert first.hash == result.hash != further.hash
     with pytest.raises(BgrlError, match=r"net of .*\(8,\).* asks for .*\(9,\)"):
         tiny(tmp_path / "other", start=folder / "net", hidden=(9,))
+
+
+def test_a_run_ends_with_fewer_games_whose_luck_is_taken_off(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where the bear-off databases are built
+    result = tiny(tmp_path / "run", generations=2, exact=(0.0, 0.2), gate_games=0).run()
+    generations = [open_generation(tmp_path / "run" / "shards" / f"gen-000{n}") for n in (1, 2)]
+    assert [made.shards[0].meta.exact for made in generations] == [False, True]
+    assert [made.games for made in generations] == [30, 6]
+    assert Weights.load(result.net).made["games"] == 36
+    assert (tmp_path / "data" / "bearoff").is_dir()

@@ -20,7 +20,6 @@ from bgrl.search import (
     Filters,
     MoveFilter,
     Searcher,
-    backup_targets,
 )
 from bgrl.search.bearoff import build
 
@@ -72,9 +71,8 @@ def test_exact_leaves_equal_plain_search(weights, net, db):
             found = Searcher(net, plies, filters, db).evaluate(to_board(sides))
             np.testing.assert_allclose(found, expected, atol=3e-6)
     near = to_board(position({8: 1, 2: 5}, {20: 4, 23: 1}))
-    found = backup_targets(net, near, db)
-    np.testing.assert_array_equal(found, Searcher(net, 1, FULL, db).evaluate(near))
-    assert not np.allclose(found, backup_targets(net, near), atol=0.01)
+    found = Searcher(net, 1, FULL, db).evaluate(near)
+    assert not np.allclose(found, Searcher(net, 1, FULL).evaluate(near), atol=0.01)
     covered = to_board(position({4: 3, 2: 5}, {20: 4, 23: 1}))
     for plies in range(4):
         found = Searcher(net, plies, bearoff=db).evaluate(covered)
@@ -84,6 +82,7 @@ def test_exact_leaves_equal_plain_search(weights, net, db):
 def test_whole_game_positions(net, game_boards):
     """Two plies put together by hand from one ply and the net's best reply."""
     boards = game_boards[::211]
+    one_ply = Searcher(net, 1)
     found = Searcher(net, 2, NORMAL).evaluate(boards)
     for board, p in zip(boards, found, strict=True):
         total = np.zeros(5)
@@ -91,9 +90,8 @@ def test_whole_game_positions(net, game_boards):
             rows, values, _ = net.plays(board, die1, die2)
             after = after_rows(board, rows) if len(rows) else board[None, ::-1]
             best = after[np.argmax(values)] if len(rows) else after[0]
-            total += ways * flipped(backup_targets(net, np.ascontiguousarray(best)))
+            total += ways * flipped(one_ply.evaluate(np.ascontiguousarray(best)))
         np.testing.assert_allclose(p, total / 36, atol=1e-6)
-    np.testing.assert_array_equal(Searcher(net, 1).evaluate(boards), backup_targets(net, boards))
     np.testing.assert_array_equal(Searcher(net, 0).evaluate(boards), net.evaluate(boards))
 
 
@@ -180,7 +178,9 @@ def test_the_cache_changes_nothing(net, game_boards):
         for _ in range(2):
             np.testing.assert_array_equal(searcher.evaluate(boards), without)
     # Values at fewer plies have places of their own.
-    np.testing.assert_array_equal(large.evaluate(boards, 1), backup_targets(net, boards))
+    np.testing.assert_array_equal(
+        large.evaluate(boards, 1), Searcher(net, 1, cache=0).evaluate(boards)
+    )
 
 
 def test_reply_filters_widen_the_search(net):

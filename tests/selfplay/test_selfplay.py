@@ -11,8 +11,9 @@ from bgrl.errors import BgrlError
 from bgrl.game import BACKGAMMON, HYPERGAMMON, NACKGAMMON
 from bgrl.game.dice import Dice
 from bgrl.nets import FastNet, Net
+from bgrl.search import Bearoff, Searcher
 from bgrl.selfplay import generate
-from bgrl.selfplay.kernel import returns_into
+from bgrl.selfplay.returns import returns_into, returns_without_luck
 
 
 def make(variant=BACKGAMMON, seed=1) -> FastNet:
@@ -163,31 +164,76 @@ def test_t20_both_sides_move_alike(games):
     assert 6 < moved.mean() < 8.2
 
 
-def test_exact_targets_are_the_mean_over_all_rolls(games, tmp_path):
+def flipped(p):
+    return np.stack([1 - p[:, 0], p[:, 3], p[:, 4], p[:, 1], p[:, 2]], axis=1)
+
+
+def test_without_luck_and_lookahead_a_return_is_the_mean_over_all_rolls(games, tmp_path):
     net = make()
-    exact = generate(net, tmp_path / "g", seed=5, games=60, exact=0.25, workers=0)
-    boards, targets, outcomes, numbers, plies = rows(exact)
-    all_boards, _, all_outcomes, all_numbers, all_plies = rows(games)
-    assert 0.2 < len(boards) / len(all_boards) < 0.3
-    place = {key: i for i, key in enumerate(zip(all_numbers, all_plies, strict=True))}
-    same = [place[key] for key in zip(numbers, plies, strict=True)]
-    np.testing.assert_array_equal(boards, all_boards[same])
-    np.testing.assert_array_equal(outcomes, all_outcomes[same])
+    exact = generate(net, tmp_path / "g", seed=5, games=9, lam=0, exact=True, workers=0)
+    boards, targets, outcomes, _, plies = rows(exact)
+    for found, expected in zip((boards, outcomes, plies), (0, 2, 4), strict=True):
+        np.testing.assert_array_equal(found, rows(games)[expected][: len(boards)])
     for board, target in zip(boards[::97], targets[::97], strict=True):
         mean = np.zeros(5)
         for high in range(1, 7):
             for low in range(1, high + 1):
                 _, equities, theirs = net.plays(board, high, low)
                 faced = theirs[np.argmax(equities)] if len(equities) else net.evaluate(board[::-1])
-                mean += (
-                    (1 if high == low else 2)
-                    / 36
-                    * np.array([1 - faced[0], faced[3], faced[4], faced[1], faced[2]])
-                )
+                mean += (1 if high == low else 2) / 36 * flipped(faced[None])[0]
         np.testing.assert_allclose(target, mean, atol=2e-5)
 
 
-@pytest.mark.parametrize("wrong", [{"games": 0}, {"lam": 1.5}, {"exact": -0.1}, {"max_plies": 0}])
+@pytest.mark.parametrize("lam", [0.0, 0.6, 1.0])
+def test_returns_without_luck_are_returns_less_the_luck_of_each_roll(games, lam):
+    """Added up forwards from the λ-returns, game by game."""
+    net = make()
+    boards, _, outcomes, numbers, _ = rows(games)
+    found = returns_without_luck(net, boards, numbers, lam)
+    values = net.evaluate(boards)
+    means = Searcher(net, 1).evaluate(boards)
+    for game in range(4):
+        mine = np.flatnonzero(numbers == game)
+        lost = np.array([[0, 0, 0, abs(outcomes[mine[-1]]) > 1, abs(outcomes[mine[-1]]) > 2]])
+        after = np.concatenate([values[mine[1:]], lost])
+        luck = flipped(after) - means[mine]
+        plain = np.zeros((len(mine), 5), np.float32)
+        level = int(1 + lost.sum())
+        returns_into(values[mine], level, np.float32(lam), plain, 0, len(mine))
+        for t in range(len(mine)):
+            expected = plain[t].astype(float)
+            for k in range(t, len(mine)):
+                step = (
+                    luck[k] if (k - t) % 2 == 0 else flipped(luck[k : k + 1])[0] - [1, 0, 0, 0, 0]
+                )
+                expected -= lam ** (k - t) * step
+            np.testing.assert_allclose(found[mine[t]], np.clip(expected, 0, 1), atol=2e-5)
+
+
+def test_taking_off_the_luck_keeps_the_mean_and_little_of_the_variance(games):
+    net = make()
+    boards, _, outcomes, numbers, plies = rows(games)
+    openings = plies == 2
+    found = returns_without_luck(net, boards, numbers, 1.0)[openings]
+    points = 2 * found[:, 0] - 1 + found[:, 1] + found[:, 2] - found[:, 3] - found[:, 4]
+    difference = points - outcomes[openings]
+    assert abs(difference.mean()) < 3.5 * difference.std() / len(difference) ** 0.5
+    # An untrained net knows little luck when it sees it, and yet some.
+    assert points.std() < 0.9 * outcomes[openings].std()
+
+
+def test_bear_offs_have_their_exact_values(games, tmp_path):
+    db = Bearoff.open(tmp_path / "bearoff")
+    net = make()
+    boards, _, _, numbers, _ = rows(games)
+    found = returns_without_luck(net, boards, numbers, 0.9, db)
+    known = db.evaluate(boards)
+    covered = ~np.isnan(known[:, 0])
+    assert covered.sum() > 20
+    np.testing.assert_array_equal(found[covered], known[covered])
+
+
+@pytest.mark.parametrize("wrong", [{"games": 0}, {"lam": 1.5}, {"max_plies": 0}])
 def test_settings_out_of_range(tmp_path, wrong):
     with pytest.raises(BgrlError, match="self-play needs"):
         generate(make(), tmp_path / "g", seed=1, **({"games": 1, "workers": 0} | wrong))
