@@ -15,7 +15,7 @@ from bgrl.files import read_json, sha256_file
 from bgrl.game import Variant
 from bgrl.nets import FastNet, Weights
 from bgrl.nets.flat import read_flat
-from bgrl.players.level import Level, LevelPlayer
+from bgrl.players.level import Level, level_player
 from bgrl.players.net import NetPlayer
 from bgrl.players.player import EquityPlayer
 
@@ -50,10 +50,7 @@ class Bundle:
             raise BgrlError(
                 f"{self.folder}: level {level} plays {weights.variant.name}, not {variant.name}"
             )
-        chosen = self.levels[level]
-        if chosen.plies == 0 and chosen.misses is None:
-            return NetPlayer(FastNet(weights), level)
-        return LevelPlayer(chosen, FastNet(weights))
+        return level_player(self.levels[level], FastNet(weights))
 
 
 def load_exported(path: Path, variant: Variant | None = None) -> EquityPlayer:

@@ -1,19 +1,31 @@
-"""Levels: a net, how far it looks ahead, and how it misses."""
+"""Levels: a net, how far it looks ahead, how it misses, and what it likes."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
-from bgrl.errors import BgrlError
-from bgrl.game.dice import Dice
+from bgrl.errors import BgrlError, SchemaMismatch
+from bgrl.files import atomic_write_json, read_json
+from bgrl.game.board import SLOTS
+from bgrl.game.dice import next_below
+from bgrl.game.plays import apply_play
 from bgrl.nets import FastNet
-from bgrl.players.player import swapped
+from bgrl.players.net import NetPlayer
+from bgrl.players.player import EquityPlayer, swapped
+from bgrl.players.random import player_stream
 from bgrl.players.search import SearchPlayer
+from bgrl.players.style import BALANCED, Style, liking, weight_array
 from bgrl.search import Filters, MoveFilter, Searcher
-from bgrl.search.nply import NORMAL
+from bgrl.search.nply import MAX_PLIES, NORMAL
+
+LEVEL_FILE = "level.json"
+FORMAT = "bgrl.level"
+VERSION = 1
 
 CHANCE_STEPS = 1 << 24
 
@@ -32,24 +44,144 @@ class Misses:
     depth: int = 3
 
     def __post_init__(self) -> None:
-        if not (0 <= self.rate <= 1 and self.scale > 0 and self.depth >= 1):
+        if not (0 <= self.rate <= 1 and 0 < self.scale < math.inf and self.depth >= 1):
             raise BgrlError(
                 f"misses need a rate of 0 to 1, a positive scale and a depth from 1: {self}"
             )
 
+    def weights(self, equities: Sequence[float]) -> np.ndarray:
+        """float64[k]: the weight of each of the first plays, ``equities`` best first."""
+        top = np.array(equities[: self.depth], dtype=np.float64)
+        out = np.empty(len(top))
+        miss_weights(top, self.rate, self.scale, out)
+        return out
+
     def choose(self, equities: Sequence[float], chance: float) -> int:
         """Which play is taken, 0 the best: ``equities`` best first, ``chance`` of 0 up to 1."""
+        return int(weighted_index(self.weights(equities), chance))
+
+
+@njit(cache=True)
+def miss_weights(equities, rate, scale, out):
+    """The weights of :class:`Misses` for float64[n] equities, best first, into ``out``."""
+    for k in range(len(equities)):
         # A play that was looked at less deeply may seem better than the best one.
-        weights = [
-            math.exp(min(0.0, e - equities[0]) / self.scale) * (self.rate if k else 1.0)
-            for k, e in enumerate(equities[: self.depth])
-        ]
-        left = chance * sum(weights)
-        for k, weight in enumerate(weights):
-            left -= weight
-            if left < 0:
-                return k
-        return 0
+        lost = min(0.0, equities[k] - equities[0])
+        out[k] = math.exp(lost / scale) * (rate if k > 0 else 1.0)
+
+
+@njit(cache=True)
+def weighted_index(weights, chance):
+    """The index taken of float64[n] weights, for a ``chance`` of 0 up to 1."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+    left = chance * total
+    for k in range(len(weights)):
+        left -= weights[k]
+        if left < 0:
+            return k
+    return 0
+
+
+class Choice(NamedTuple):
+    """What decides among ranked plays, as the kernels take it: the misses, then the style."""
+
+    rate: float
+    scale: float
+    depth: int
+    loss: float
+    liking: np.ndarray  # float64[4]
+
+
+@njit(cache=True)
+def decide(choice, board, plays, equities, plies, chance, out):
+    """Write what the opponent faces after the play that a level takes into ``out`` (int8[2, 26]).
+
+    plays: int8[n, 8] of int8[2, 26] ``board``; equities: float32[n]; plies: int64[n], how deeply
+    each was looked at, which ranks them before the equity does. A miss takes its play; where there
+    is none, the style chooses among the plays near the best one that were looked at as deeply.
+    """
+    n = len(plays)
+    top = np.empty(min(choice.depth, n), dtype=np.int64)
+    for k in range(len(top)):
+        top[k] = -1
+        for i in range(n):
+            if i not in top[:k] and (
+                top[k] < 0
+                or plies[i] > plies[top[k]]
+                or (plies[i] == plies[top[k]] and equities[i] > equities[top[k]])
+            ):
+                top[k] = i
+    values = np.empty(len(top))
+    for k in range(len(top)):
+        values[k] = equities[top[k]]
+    weights = np.empty(len(top))
+    miss_weights(values, choice.rate, choice.scale, weights)
+    picked = top[weighted_index(weights, chance)]
+    best = top[0]
+    if picked == best and choice.loss > 0:
+        most = -np.inf
+        for i in range(n):
+            lost = np.float64(equities[best]) - np.float64(equities[i])
+            if plies[i] < plies[best] or lost > choice.loss:
+                continue
+            apply_play(board, plays[i], out)
+            liked = liking(choice.liking, out)
+            if liked > most or (liked == most and equities[i] > equities[picked]):
+                most = liked
+                picked = i
+    apply_play(board, plays[picked], out)
+
+
+@njit(cache=True)
+def next_chance(state):
+    """(new state, a chance of 0 up to 1) of a player's stream."""
+    state, step = next_below(state, CHANCE_STEPS)
+    return state, step / CHANCE_STEPS
+
+
+@dataclass(frozen=True)
+class MeasuredRating:
+    """A rating with its standard error, from ``games`` against ``anchor``, rated
+    ``anchor_rating``; ``scale`` points apart, one wins ten games of eleven."""
+
+    value: float
+    error: float
+    anchor: str
+    anchor_rating: float
+    scale: float
+    games: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class MeasuredPr:
+    """A PR with its standard error, on ``decisions`` reference positions that ``judge`` judged."""
+
+    value: float
+    error: float
+    decisions: int
+    judge: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a level, with which net (its hash), by which command and when."""
+
+    net: str
+    command: str
+    date: str
+    rating: MeasuredRating | None = None
+    pr: MeasuredPr | None = None
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Measured":
+        """Of ``dataclasses.asdict``; raises TypeError or KeyError if it is not that."""
+        rating, pr = data["rating"], data["pr"]
+        return cls(
+            **data | {"rating": rating and MeasuredRating(**rating), "pr": pr and MeasuredPr(**pr)}
+        )
 
 
 @dataclass(frozen=True)
@@ -57,13 +189,36 @@ class Level:
     """A bot as data.
 
     ``plies`` as GNU Backgammon counts: 0 is the net's own evaluation. ``filters`` say what the
-    search leaves out; ``misses`` None: always the best play.
+    search leaves out; ``misses`` None: it overlooks nothing; ``style``: what it likes among plays
+    near the best; ``measured``: how strong it is, where that was measured.
     """
 
     name: str
     plies: int = 0
     filters: Filters = NORMAL
     misses: Misses | None = None
+    style: Style = BALANCED
+    measured: Measured | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise BgrlError(f"a level needs a name, not {self.name!r}")
+        if not isinstance(self.plies, int) or not 0 <= self.plies <= MAX_PLIES:
+            raise BgrlError(f"a level looks 0 to {MAX_PLIES} plies ahead, not {self.plies!r}")
+
+    @property
+    def plain(self) -> bool:
+        """Whether it plays as its net does by itself."""
+        return self.plies == 0 and self.misses is None and self.style.loss == 0
+
+    @property
+    def choice(self) -> Choice:
+        """How it decides among ranked plays, for :func:`decide`."""
+        rate, scale, depth = (0.0, 1.0, 1)
+        if self.misses is not None:
+            rate, scale, depth = self.misses.rate, self.misses.scale, self.misses.depth
+        loss = float(self.style.loss)
+        return Choice(float(rate), float(scale), int(depth), loss, weight_array(self.style))
 
     def to_json(self) -> dict[str, Any]:
         """The level as plain JSON values."""
@@ -75,6 +230,8 @@ class Level:
                 "reply": self.filters.reply._asdict(),
             },
             "misses": self.misses and asdict(self.misses),
+            "style": asdict(self.style),
+            "measured": self.measured and asdict(self.measured),
         }
 
     @classmethod
@@ -82,40 +239,90 @@ class Level:
         """The level of :meth:`to_json`; raises BgrlError, naming ``where``, if it is none."""
         try:
             filters = data["filters"]
-            root = [chosen and MoveFilter(**chosen) for chosen in filters["root"]]
+            root = [chosen and _filter(chosen) for chosen in filters["root"]]
             return cls(
-                str(data["name"]),
-                int(data["plies"]),
-                Filters(tuple(root), MoveFilter(**filters["reply"])),
+                data["name"],
+                data["plies"],
+                Filters(tuple(root), _filter(filters["reply"])),
                 data["misses"] and Misses(**data["misses"]),
+                Style(**data["style"]),
+                data["measured"] and Measured.from_json(data["measured"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise BgrlError(f"{where}: not a level: {error!r}") from error
+        except KeyError as error:
+            raise BgrlError(f"{where}: not a level: it has no {error}") from error
+        except (BgrlError, TypeError, ValueError) as error:
+            raise BgrlError(f"{where}: not a level: {error}") from error
+
+
+def _filter(data: dict[str, Any]) -> MoveFilter:
+    chosen = MoveFilter(**data)
+    if not all(isinstance(count, int) and count >= 0 for count in chosen[:2]):
+        raise BgrlError(f"a filter's accept and extra are counts of plays: {chosen}")
+    return chosen._replace(threshold=float(chosen.threshold))
+
+
+def read_level(folder: Path) -> tuple[Level, Path]:
+    """The level of a folder, and the checkpoint folder of its net.
+
+    ``level.json`` is :meth:`Level.to_json` with ``format``, ``version`` and ``net``, the name of
+    the folder beside this one whose net it plays. A folder without it is a checkpoint, which plays
+    its best at 0 plies. Raises BgrlError, naming the file, if it is no level, its name is not the
+    folder's, or there is no such net; SchemaMismatch for another format or version.
+    """
+    path = folder / LEVEL_FILE
+    if not path.is_file():
+        return Level(folder.resolve().name), folder
+    data = read_json(path)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise SchemaMismatch(f"{path}: its format is not {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise SchemaMismatch(
+            f"{path} has version {data.get('version')!r}; this bgrl reads {VERSION}"
+        )
+    level = Level.from_json(data, str(path))
+    if level.name != folder.resolve().name:
+        raise BgrlError(f"{path}: names the level {level.name!r}, unlike its folder")
+    net = data.get("net")
+    if not isinstance(net, str) or Path(net).name != net:
+        raise BgrlError(f"{path}: net is {net!r}, expected the name of a folder beside it")
+    net_folder = folder.resolve().parent / net
+    if not (net_folder / "net.json").is_file():
+        raise BgrlError(f"{path}: its net {net!r} is not there: {net_folder} has no net.json")
+    return level, net_folder
+
+
+def write_level(level: Level, folder: Path, net: str) -> Path:
+    """Publish ``level`` as the folder's ``level.json``; ``net`` names the folder of its net."""
+    path = folder / LEVEL_FILE
+    atomic_write_json(path, {"format": FORMAT, "version": VERSION, "net": net} | level.to_json())
+    return path
 
 
 class LevelPlayer(SearchPlayer):
-    """A level: its search's ranking, and a miss now and then.
+    """A level: its search's ranking, a miss now and then, and its liking among the best plays.
 
-    Its own chance comes from ``start_game`` alone. ``rank_plays`` is without misses. It looks into
-    no bear-off databases, which an app does not have.
+    Its own chance comes from ``start_game`` alone. ``rank_plays`` is without misses and style. It
+    looks into no bear-off databases, which an app does not have.
     """
 
     def __init__(self, level: Level, net: FastNet):
         super().__init__(Searcher(net, level.plies, level.filters), level.name)
         self.level = level
+        self.choice = level.choice
         self.start_game(0, 0, 0)
 
     @property
     def identity(self) -> str:
-        return f"level {self.level} of net {self.searcher.net.hash}"
+        plays = replace(self.level, measured=None)
+        return f"level {plays} of net {self.searcher.net.hash}"
 
     def start_game(self, seed: int, game: int, seat: int) -> None:
-        self._chance = Dice(seed, game, purpose=2 + seat)
+        self._state = player_stream(seed, game, seat)
 
     def choose(self, board: np.ndarray, die1: int, die2: int) -> np.ndarray:
-        if self.level.misses is None:
+        if self.level.misses is None and self.level.style.loss == 0:
             return super().choose(board, die1, die2)
-        chance = self._chance.below(CHANCE_STEPS) / CHANCE_STEPS
+        self._state, chance = next_chance(np.uint64(self._state))
         return self.choose_by(board, die1, die2, chance)
 
     def choose_by(self, board: np.ndarray, die1: int, die2: int, chance: float) -> np.ndarray:
@@ -123,7 +330,12 @@ class LevelPlayer(SearchPlayer):
         found = self.searcher.plays(board, die1, die2)
         if len(found.boards) == 0:
             return swapped(board)
-        order = found.order()
-        misses = self.level.misses
-        picked = 0 if misses is None else misses.choose(found.equities[order].tolist(), chance)
-        return found.boards[order[picked]]
+        out = np.empty((2, SLOTS), dtype=np.int8)
+        board = np.require(board, np.int8, ["C", "W"])
+        decide(self.choice, board, found.plays, found.equities, found.plies, chance, out)
+        return out
+
+
+def level_player(level: Level, net: FastNet) -> EquityPlayer:
+    """The player of ``level`` with ``net``."""
+    return NetPlayer(net, level.name) if level.plain else LevelPlayer(level, net)
