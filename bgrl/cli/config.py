@@ -40,6 +40,7 @@ class SelfplayConfig:
     generation: int = MISSING
     lam: float = MISSING
     exact: bool = MISSING
+    scatter: float = MISSING
     seed: int = MISSING
     workers: int | None = MISSING
 
@@ -149,6 +150,7 @@ class LoopSelfplayConfig:
     games: int = MISSING
     lam: list[float] = MISSING
     exact: list[float] = MISSING
+    scatter: float = MISSING
     overlap: bool = MISSING
 
 

@@ -23,6 +23,7 @@ def run(config: LoopConfig, launch: Launch) -> None:
         workers=cores() if config.workers is None else config.workers,
         lam=tuple(config.selfplay.lam),
         exact=tuple(config.selfplay.exact),
+        scatter=config.selfplay.scatter,
         overlap=config.selfplay.overlap,
         window=config.train.window,
         passes=config.train.passes,

@@ -22,6 +22,7 @@ def run(config: SelfplayConfig, launch: Launch) -> None:
             lam=config.lam,
             exact=config.exact,
             bearoff=Bearoff.open() if config.exact else None,
+            scatter=config.scatter,
             workers=cores() if config.workers is None else config.workers,
         )
     given_up = f", {made.truncated_games:,} games given up" if made.truncated_games else ""

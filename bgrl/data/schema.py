@@ -68,7 +68,7 @@ class ShardMeta:
     net: hash of the net that played; generation: its number; variant: name of the game played;
     seed: the run's seed, which with a game number determines the dice; lam: λ of the λ-returns;
     created: ISO 8601 time, UTC; exact: whether the luck of the dice has been taken off the returns,
-    by exact means over all 21 rolls.
+    by exact means over all 21 rolls; scatter: share of the games that began with random plies.
     """
 
     net: str
@@ -78,6 +78,7 @@ class ShardMeta:
     lam: float
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     exact: bool = False
+    scatter: float = 0.0
 
 
 def file_metadata(meta: ShardMeta) -> dict[bytes, bytes]:

@@ -86,7 +86,7 @@ class Loop:
     of the dice, or the share of the games to play and to take it off (each takes 50 times as long,
     and the bear-off databases are built if they are missing). Both as
     :func:`bgrl.selfplay.generate` takes them; one or more values, each for an equal share of the
-    generations.
+    generations. scatter: the share of the games that begin with random plies.
 
     overlap: play a generation's games while the one before is trained on. The net that plays is
     then one generation older than it need be, never more, and the run is as reproducible.
@@ -121,6 +121,7 @@ class Loop:
     workers: int = 1
     lam: tuple[float, ...] = (0.7,)
     exact: tuple[float, ...] = (0.0,)
+    scatter: float = 0.0
     overlap: bool = False
     window: int = 3
     passes: float = 2.0
@@ -155,6 +156,8 @@ class Loop:
             values = getattr(self, name)
             if not values or not all(0 <= value <= 1 for value in values):
                 raise BgrlError(f"{name} is {list(values)}, expected values of 0 to 1")
+        if not 0 <= self.scatter <= 1:
+            raise BgrlError(f"scatter is {self.scatter}, expected 0 to 1")
         if not self.passes > 0:
             raise BgrlError(f"passes is {self.passes}, expected more than 0")
         if not 0 <= self.val_percent < 100:
@@ -211,6 +214,7 @@ class Loop:
             lam=self._share_of(self.lam, generation),
             exact=exact,
             bearoff=Bearoff.open() if exact else None,
+            scatter=self.scatter,
             workers=self.workers,
         )
 

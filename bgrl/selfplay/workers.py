@@ -84,6 +84,7 @@ class SelfPlayJob:
             first,
             last,
             self.meta.lam,
+            self.meta.scatter,
             self.max_plies,
             self._buffers,
             self._game_buffers,
@@ -123,6 +124,7 @@ def generate(
     lam: float = 0.7,
     exact: bool = False,
     bearoff: Bearoff | None = None,
+    scatter: float = 0.0,
     workers: int = 2,
     games_per_shard: int = GAMES_PER_SHARD,
     max_plies: int = MAX_PLIES,
@@ -131,7 +133,8 @@ def generate(
 
     ``net`` plays both sides greedily. The targets are λ-returns with ``lam`` as λ, and with
     ``exact`` those without the luck of the dice and with what the ``bearoff`` databases know
-    (:mod:`bgrl.selfplay.returns`).
+    (:mod:`bgrl.selfplay.returns`). So large a share of the games as ``scatter`` begins with up to a
+    dozen random plies, to get to positions that the net's own play avoids.
 
     The positions are the same whatever ``workers`` is; 0 plays in this process. What an
     interrupted call has published is kept, and a worker that dies has its shard played again.
@@ -140,14 +143,21 @@ def generate(
     folder = Path(folder)
     if is_complete(folder):
         return open_generation(folder)
-    if games < 1 or games_per_shard < 1 or max_plies < 1 or not 0 <= lam <= 1:
+    if (
+        games < 1
+        or games_per_shard < 1
+        or max_plies < 1
+        or not (0 <= lam <= 1 and 0 <= scatter <= 1)
+    ):
         raise BgrlError(
-            f"self-play needs games, games_per_shard and max_plies of at least 1, lam of 0 to 1, "
-            f"not {games}, {games_per_shard}, {max_plies}, {lam}"
+            f"self-play needs games, games_per_shard and max_plies of at least 1, lam and scatter "
+            f"of 0 to 1, not {games}, {games_per_shard}, {max_plies}, {lam}, {scatter}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     remove_temporaries(folder)
-    meta = ShardMeta(net.hash, generation, net.variant.name, seed, lam, exact=exact)
+    meta = ShardMeta(
+        net.hash, generation, net.variant.name, seed, lam, exact=exact, scatter=scatter
+    )
     job = SelfPlayJob(net, folder, meta, first_game, games, games_per_shard, max_plies, bearoff)
     shards = range(-(-games // games_per_shard))
     missing = [task for task in shards if not _published(shard_path(folder, task), meta)]

@@ -233,7 +233,37 @@ def test_bear_offs_have_their_exact_values(games, tmp_path):
     np.testing.assert_array_equal(found[covered], known[covered])
 
 
-@pytest.mark.parametrize("wrong", [{"games": 0}, {"lam": 1.5}, {"max_plies": 0}])
+def test_scattered_games_begin_at_random_and_go_on_as_the_net_plays(games, tmp_path):
+    net = make()
+    scattered = generate(
+        net, tmp_path / "g", seed=5, games=60, lam=0.7, scatter=0.5, workers=0, games_per_shard=25
+    )
+    found, plain = (dict(by_game(made)) for made in (scattered, games))
+    first_plies = [mine[4][0] for mine in found.values()]
+    same = [number for number, mine in found.items() if mine[4][0] == 0]
+    assert 0.3 < len(same) / 60 < 0.7
+    assert set(first_plies) <= set(range(13))
+    assert max(first_plies) > 8
+    for number in same:
+        for mine, theirs in zip(found[number], plain[number], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    for number in sorted(set(found) - set(same))[:5]:
+        boards, targets, outcomes, _, plies = found[number]
+        np.testing.assert_array_equal(plies, plies[0] + np.arange(len(plies)))
+        # Its returns are those of the positions kept alone.
+        level = abs(int(outcomes[-1]))
+        expected = np.zeros_like(targets)
+        returns_into(net.evaluate(boards), level, np.float32(0.7), expected, 0, len(boards))
+        np.testing.assert_allclose(targets, expected, atol=2e-5)
+
+
+def by_game(generation):
+    columns = rows(generation)
+    for number in np.unique(columns[3]):
+        yield int(number), [column[columns[3] == number] for column in columns]
+
+
+@pytest.mark.parametrize("wrong", [{"games": 0}, {"lam": 1.5}, {"scatter": -0.1}, {"max_plies": 0}])
 def test_settings_out_of_range(tmp_path, wrong):
     with pytest.raises(BgrlError, match="self-play needs"):
         generate(make(), tmp_path / "g", seed=1, **({"games": 1, "workers": 0} | wrong))
