@@ -5,7 +5,7 @@ from bgrl.cli.config import LadderConfig
 from bgrl.cli.nets import cores
 from bgrl.errors import BgrlError
 from bgrl.evaluate import MatchResult, luck_evaluator, play_match
-from bgrl.evaluate.ratings import ladder_json, rate, round_robin
+from bgrl.evaluate.ratings import ONE_POINT, ladder_json, one_point, rate, round_robin
 from bgrl.evaluate.report import Report
 from bgrl.game import get_variant
 from bgrl.players import EquityPlayer, Player, load_player
@@ -27,7 +27,7 @@ def run(config: LadderConfig, launch: Launch) -> None:
         judge = load_player(config.luck, variant)
         if not isinstance(judge, EquityPlayer):
             raise BgrlError(f"ladder: luck={config.luck} estimates no equities")
-        luck = luck_evaluator(judge)
+        luck = luck_evaluator(judge, ONE_POINT)
 
     def play(a: Player, b: Player) -> MatchResult:
         return play_match(
@@ -35,7 +35,7 @@ def run(config: LadderConfig, launch: Launch) -> None:
             b,
             config.games // 2,
             config.seed,
-            variant=variant,
+            variant=one_point(variant),
             luck=luck,
             folder=config.folder / "matches" / f"{a.name}-{b.name}",
             workers=cores() if config.workers is None else config.workers,

@@ -5,6 +5,7 @@ The same games as `bgrl.evaluate.game.play_game` plays, to the last bit.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,35 +22,49 @@ from bgrl.evaluate.luck import (
 from bgrl.game import Variant
 from bgrl.game.board import SLOTS, is_race, loss_level, swap_into
 from bgrl.game.dice import ROLLS, game_stream, next_below, next_roll, opening_roll
-from bgrl.game.plays import apply_play, generate_plays
-from bgrl.nets.kernels import NetArrays, Scratch, best_play, new_scratch
+from bgrl.game.plays import MAX_PLAYS, apply_play, generate_plays
+from bgrl.nets.kernels import NetArrays, Scratch, best_play, evaluate_plays, new_scratch
 from bgrl.players import Player
+from bgrl.players.level import Choice, Level, LevelPlayer, decide, next_chance
 from bgrl.players.net import NetPlayer
 from bgrl.players.pubeval import PubevalPlayer, load_weights, play_score
 from bgrl.players.random import RandomPlayer, player_stream
 
-RANDOM, PUBEVAL, NET = range(3)
+RANDOM, PUBEVAL, NET, LEVEL = range(4)
 
 
-@dataclass
-class FastPlayer:
-    """A player as the kernel takes it; without a net of its own it carries an empty one."""
+class FastPlayer(NamedTuple):
+    """A player as the kernel takes it; what its kind doesn't use is empty."""
 
     kind: int
     net: NetArrays
     scratch: Scratch
+    choice: Choice
+    values: np.ndarray  # float32[MAX_PLAYS], for the plays of a roll
+    plies: np.ndarray  # int64[MAX_PLAYS], zeros: a kernel looks at all plays alike
 
 
 def fast_player(player: Player) -> FastPlayer | None:
     """The kernel's form of a player, or None if it has none."""
     # The exact types: a subclass may play otherwise.
     if type(player) is NetPlayer:
-        return FastPlayer(NET, player.net.arrays, new_scratch(player.net.arrays))
+        return _fast(NET, player.net.arrays)
+    if type(player) is LevelPlayer and player.level.plies == 0:
+        return _fast(LEVEL, player.searcher.net.arrays, player.level.choice)
     if type(player) is PubevalPlayer:
-        return FastPlayer(PUBEVAL, _NO_NET, new_scratch(_NO_NET))
+        return _fast(PUBEVAL)
     if type(player) is RandomPlayer:
-        return FastPlayer(RANDOM, _NO_NET, new_scratch(_NO_NET))
+        return _fast(RANDOM)
     return None
+
+
+def _fast(kind: int, net: NetArrays | None = None, choice: Choice | None = None) -> FastPlayer:
+    net = net or _NO_NET
+    size = MAX_PLAYS if kind == LEVEL else 0
+    return FastPlayer(
+        kind, net, new_scratch(net), choice or Level("none").choice,
+        np.zeros(size, np.float32), np.zeros(size, np.int64),
+    )  # fmt: skip
 
 
 _NOTHING = np.zeros(0, dtype=np.float32)
@@ -78,11 +93,10 @@ class FastPair:
         luck = np.zeros((n, 2))
         plies = np.zeros((n, 2), dtype=np.int32)
         checks = np.zeros((n, 2), dtype=np.uint64)
-        a, b, judge = self.a, self.b, self.luck or FastPlayer(RANDOM, _NO_NET, self.a.scratch)
+        judge = self.luck or self.a
         race, contact = load_weights()
         _play_pairs(
-            first, self.seed, self.start,
-            a.kind, a.net, a.scratch, b.kind, b.net, b.scratch, race, contact,
+            first, self.seed, self.start, self.a, self.b, race, contact,
             self.luck is not None, judge.net, judge.scratch, ROLLS, WAYS,
             outcomes, luck, plies, checks,
         )  # fmt: skip
@@ -108,17 +122,27 @@ def fast_pair(
         return None
     judge = None
     if luck is not None:
-        judge = FastPlayer(NET, luck.net.arrays, new_scratch(luck.net.arrays))
+        judge = _fast(NET, luck.arrays)
     return FastPair(fast_a, fast_b, judge, variant.start_board(), seed)
 
 
 @njit(cache=True)
-def _choose(kind, net, scratch, race, contact, state, board, die1, die2, out):
+def _choose(player, race, contact, state, board, die1, die2, out):
     """Write what the opponent faces into `out`; returns the player's new stream state."""
+    kind = player.kind
+    plays = player.scratch.plays
     if kind == NET:
-        best_play(net, scratch, board, die1, die2, out)
+        best_play(player.net, player.scratch, board, die1, die2, out)
         return state
-    plays = scratch.plays
+    if kind == LEVEL:
+        state, chance = next_chance(state)
+        values, none = player.values, player.scratch.no_probabilities
+        n = evaluate_plays(player.net, player.scratch, board, die1, die2, values, none)
+        if n == 0:
+            swap_into(board, out)
+        else:
+            decide(player.choice, board, plays[:n], values, player.plies, chance, out)
+        return state
     n = generate_plays(board, die1, die2, plays)
     if n == 0:
         swap_into(board, out)
@@ -142,8 +166,7 @@ def _choose(kind, net, scratch, race, contact, state, board, die1, die2, out):
 
 @njit(cache=True, nogil=True)
 def _play_pairs(
-    first, seed, start,
-    kind_a, net_a, scratch_a, kind_b, net_b, scratch_b, race, contact,
+    first, seed, start, a, b, race, contact,
     use_luck, judge, judge_scratch, rolls, ways,
     outcomes, lucks, plies, checks,
 ):  # fmt: skip
@@ -166,16 +189,11 @@ def _play_pairs(
                     roll = roll_index(die1, die2)
                     this_luck = values[roll] if ply == 0 else roll_luck(values, ways, roll)
                     luck += this_luck if seat == 0 else -this_luck
-                if seat == game:  # player a has seat 0 in game 0 and seat 1 in game 1
-                    streams[seat] = _choose(
-                        kind_a, net_a, scratch_a, race, contact, streams[seat],
-                        board, die1, die2, after,
-                    )  # fmt: skip
-                else:
-                    streams[seat] = _choose(
-                        kind_b, net_b, scratch_b, race, contact, streams[seat],
-                        board, die1, die2, after,
-                    )  # fmt: skip
+                # Player a has seat 0 in game 0 and seat 1 in game 1.
+                player = a if seat == game else b
+                streams[seat] = _choose(
+                    player, race, contact, streams[seat], board, die1, die2, after
+                )
                 check = chain(check, after)
                 level = loss_level(after)
                 if level > 0:

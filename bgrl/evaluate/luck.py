@@ -11,12 +11,13 @@ from typing import Protocol
 import numpy as np
 from numba import njit
 
+from bgrl.game import Variant
 from bgrl.game.board import SLOTS, loss_level, swap_into
 from bgrl.game.dice import ROLLS
 from bgrl.game.outcomes import equity, equity1
 from bgrl.game.plays import apply_play, generate_plays
 from bgrl.nets.fast import FastNet
-from bgrl.nets.kernels import evaluate_plays
+from bgrl.nets.kernels import NetArrays, evaluate_plays
 from bgrl.players import EquityPlayer
 from bgrl.players.net import NetPlayer
 from bgrl.players.player import exact_where_over, play_buffer
@@ -75,19 +76,32 @@ def net_roll_values(net, scratch, rolls, board, values):
 
 
 class NetLuck:
-    """Luck as a net sees it at 0-ply, by its numba twin."""
+    """Luck as a net sees it at 0-ply, by its numba twin.
 
-    def __init__(self, net: FastNet):
+    points: what a single game, a gammon and a backgammon count; None: as in the net's variant.
+    """
+
+    def __init__(self, net: FastNet, points: tuple[int, int, int] | None = None):
         self.net = net
+        self.points = points or net.variant.points
+
+    @property
+    def arrays(self) -> NetArrays:
+        """The net, playing for such points."""
+        return self.net.arrays._replace(points=np.array(self.points, np.int64))
 
     @property
     def identity(self) -> str:
-        return f"net {self.net.hash}"
+        return f"net {self.net.hash}{_scoring(self.points, self.net.variant)}"
 
     def roll_values(self, board: np.ndarray) -> np.ndarray:
         values = np.empty(len(ROLLS))
-        net_roll_values(self.net.arrays, self.net.scratch, ROLLS, board, values)
+        net_roll_values(self.arrays, self.net.scratch, ROLLS, board, values)
         return values
+
+
+def _scoring(points: tuple[int, int, int], variant: Variant) -> str:
+    return "" if points == variant.points else f" for points {points}"
 
 
 @njit(cache=True)
@@ -116,22 +130,30 @@ def _all_boards_after(board, rolls, buffer):
 
 
 class PlayerLuck:
-    """Luck as any player that estimates probabilities sees it."""
+    """Luck as any player that estimates probabilities sees it; `points` as for NetLuck."""
 
-    def __init__(self, player: EquityPlayer):
+    def __init__(self, player: EquityPlayer, points: tuple[int, int, int] | None = None):
         self.player = player
+        self.points = points or player.variant.points
 
     @property
     def identity(self) -> str:
-        return self.player.identity
+        return f"{self.player.identity}{_scoring(self.points, self.player.variant)}"
 
     def roll_values(self, board: np.ndarray) -> np.ndarray:
         boards, levels, starts = _all_boards_after(board, ROLLS, play_buffer())
         theirs = exact_where_over(self.player.probabilities, boards, levels)
-        values = -equity(theirs.astype(np.float64), self.player.variant.points)
+        values = -equity(theirs.astype(np.float64), self.points)
         return np.maximum.reduceat(values, starts[:-1])
 
 
-def luck_evaluator(player: EquityPlayer) -> LuckEvaluator:
-    """The luck evaluator that values rolls as `player` does, the fastest there is for it."""
-    return NetLuck(player.net) if isinstance(player, NetPlayer) else PlayerLuck(player)
+def luck_evaluator(
+    player: EquityPlayer, points: tuple[int, int, int] | None = None
+) -> LuckEvaluator:
+    """The luck evaluator that values rolls as `player` does, the fastest there is for it.
+
+    points: what a single game, a gammon and a backgammon count; None: as in its variant.
+    """
+    if isinstance(player, NetPlayer):
+        return NetLuck(player.net, points)
+    return PlayerLuck(player, points)

@@ -3,19 +3,23 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bgrl.errors import BgrlError
 from bgrl.evaluate.match import MatchResult
+from bgrl.game import Variant
 from bgrl.players import Player
 
 # Points between players of whom one wins ten games of eleven. ELO is chess's; FIBS, for matches
 # to n points, is 2000 / √n (First Internet Backgammon Server, "Rating formula"), here n = 1.
 ELO = 400.0
 FIBS = 2000.0
+
+# A rating is about who wins: a game counts one point, as in a match to one point.
+ONE_POINT = (1, 1, 1)
 
 # Won by half for either side of each pairing, so that a player who wins every game of a pairing
 # has a finite rating. One such game among the hundreds of a match moves nothing that matters.
@@ -65,6 +69,19 @@ class Ratings:
         )
 
 
+def one_point(variant: Variant) -> Variant:
+    """The variant's games as matches to one point; who plays them need not know."""
+    return replace(variant, name=f"{variant.name}, one point", points=ONE_POINT)
+
+
+def wins(match: MatchResult) -> np.ndarray:
+    """float64[N, 2]: 1 for each game that a has won, 0 for each lost; less the luck of the dice,
+    where it was measured in games to one point."""
+    if match.variant.points == ONE_POINT:
+        return (1 + match.points - match.luck) / 2
+    return (match.outcomes > 0).astype(np.float64)
+
+
 def round_robin(
     players: Sequence[Player], play: Callable[[Player, Player], MatchResult]
 ) -> list[MatchResult]:
@@ -82,8 +99,10 @@ def rate(
 
     A wins a game against B with probability 1 / (1 + 10 ** ((R_B - R_A) / scale)); what the game
     counted doesn't matter. Bradley & Terry, "Rank analysis of incomplete block designs",
-    Biometrika 39 (1952). The covariance is the sandwich estimator with the game pairs as clusters,
-    since the two games of a pair have the same dice: White, "Maximum likelihood estimation of
+    Biometrika 39 (1952). Where luck was measured (see :func:`wins`) it is taken off: the likelihood
+    equations, which say that wins equal their expectation, hold as well for wins less a luck of
+    expectation 0. The covariance is the sandwich estimator with the game pairs as clusters, since
+    the two games of a pair have the same dice: White, "Maximum likelihood estimation of
     misspecified models", Econometrica 50 (1982).
 
     Raises BgrlError if the anchor played no match, or if players aren't connected to it by matches.
@@ -99,7 +118,7 @@ def rate(
         design[row, index[match.a]] = 1
         design[row, index[match.b]] = -1
     games = np.array([match.games + PRIOR_GAMES for match in played])
-    wins = np.array([(match.outcomes > 0).sum() + PRIOR_GAMES / 2 for match in played])
+    won = np.array([wins(match).sum() + PRIOR_GAMES / 2 for match in played])
 
     free = [i for i, name in enumerate(names) if name != anchor]
     x = design[:, free]
@@ -107,7 +126,7 @@ def rate(
     for _ in range(100):
         p = 1 / (1 + np.exp(-(x @ theta)))
         information = x.T @ (x * (games * p * (1 - p))[:, np.newaxis])
-        step = np.linalg.solve(information, x.T @ (wins - games * p))
+        step = np.linalg.solve(information, x.T @ (won - games * p))
         # Newton's step can overshoot where players are far apart.
         theta += step * min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
         if np.abs(step).max() < 1e-10:
@@ -115,7 +134,7 @@ def rate(
     p = 1 / (1 + np.exp(-(x @ theta)))
     meat = np.zeros_like(information)
     for row, match in enumerate(played):
-        residual = (match.outcomes > 0).sum(axis=1) - 2 * p[row]
+        residual = wins(match).sum(axis=1) - 2 * p[row]
         meat += np.sum(residual**2) * np.outer(x[row], x[row])
     inverse = np.linalg.inv(information)
 

@@ -1,17 +1,20 @@
 """Players by name."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from bgrl.errors import BgrlError
 from bgrl.files import shipped
 from bgrl.game import BACKGAMMON, Variant
 from bgrl.players.player import Player
+from bgrl.players.style import STYLES, Style
 
 GNUBG_PROGRAM = re.compile(r"gnubg_program_([0-3])ply")
 GNUBG = re.compile(r"gnubg(107)?_([0-3])ply")
 SAGE = re.compile(r"sage_([0-2])ply")
 SEARCH = re.compile(r"(.+)@([0-3])ply")
+STYLED = re.compile(rf"(.+)@({'|'.join(STYLES)})")
 
 
 def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
@@ -20,14 +23,15 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
     "random"; "pubeval"; "gnubg_0ply" to "gnubg_3ply" (GNU Backgammon, the extra `gnubg`);
     "gnubg107_0ply" to "gnubg107_3ply" (with its pruning nets, faster) and "sage_0ply" to
     "sage_2ply" (Sage), both of the extra `engines`; "gnubg_program_0ply" to "gnubg_program_3ply"
-    (the program gnubg, installed on the machine); a level, whose net lies in checkpoints/; the
-    folder of a checkpoint; "LEVEL@2ply" or "FOLDER@2ply" (0 to 3), which looks ahead and bears off
-    by the databases in data/bearoff, built there if need be; BUNDLE/LEVEL, or the bundle alone if
-    it has one level; or a flat net (.bgnet). Plies count as GNU Backgammon counts them.
+    (the program gnubg, installed on the machine); a level in checkpoints/, or the folder of a
+    level or checkpoint; "NET@2ply" (0 to 3), where NET is one that plays by itself, which looks
+    ahead and bears off by the databases in data/bearoff, built there if need be; "LEVEL@cautious",
+    which plays a level in a style; BUNDLE/LEVEL, or the bundle alone if it has one level; or a
+    flat net (.bgnet). Plies count as GNU Backgammon counts them.
 
     Raises BgrlError, naming what there is, for anything else, or with the line that installs the
-    missing program; MissingExtra with the one that installs a missing package; CorruptFile and
-    EncoderMismatch for a net that can't be loaded.
+    missing program; MissingExtra with the one that installs a missing package; CorruptFile,
+    SchemaMismatch and EncoderMismatch for a level or net that can't be loaded.
     """
     text = str(spec)
     if text == "random":
@@ -53,11 +57,15 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
     levels = shipped("checkpoints")
     if match := SEARCH.fullmatch(text):
         return _search_player(match[1], int(match[2]), variant)
+    if match := STYLED.fullmatch(text):
+        return _styled_player(match[1], STYLES[match[2]], variant)
     for folder in (Path(text), levels / text):
-        if (folder / "net.json").is_file():
+        if is_level(folder):
+            from bgrl.players.level import level_player, read_level
             from bgrl.players.net import NetPlayer
 
-            return NetPlayer.load(folder, variant)
+            level, net = read_level(folder)
+            return level_player(level, NetPlayer.load(net, variant).net)
     if text.endswith(".bgnet") or any(is_bundle(f) for f in (text, Path(text).parent)):
         from bgrl.players.bundle import load_exported
 
@@ -78,6 +86,26 @@ def _search_player(spec: str, plies: int, variant: Variant) -> Player:
     )
 
 
+def _styled_player(spec: str, style: Style, variant: Variant) -> Player:
+    from bgrl.players.level import Level, LevelPlayer, level_player
+    from bgrl.players.net import NetPlayer
+
+    player = load_player(spec, variant)
+    name = f"{player.name}@{style.name}"
+    if isinstance(player, LevelPlayer):
+        level, net = player.level, player.searcher.net
+    elif isinstance(player, NetPlayer):
+        level, net = Level(player.name), player.net
+    else:
+        raise BgrlError(f"{spec!r} is no level or net that could play in a style")
+    return level_player(replace(level, name=name, style=style, measured=None), net)
+
+
+def is_level(folder: str | Path) -> bool:
+    """Whether `folder` holds a level or a net (see ``bgrl.players.level.read_level``)."""
+    return any((Path(folder) / name).is_file() for name in ("level.json", "net.json"))
+
+
 def is_bundle(folder: str | Path) -> bool:
     """Whether `folder` holds levels exported for apps (see ``bgrl.players.bundle``)."""
     return (Path(folder) / "bundle.json").is_file()
@@ -86,5 +114,5 @@ def is_bundle(folder: str | Path) -> bool:
 def _known(levels: Path) -> str:
     engines = (("gnubg", 3), ("gnubg107", 3), ("sage", 2), ("gnubg_program", 3))
     names = ["random", "pubeval", *(f"{name}_0ply to {name}_{most}ply" for name, most in engines)]
-    names += sorted(file.parent.name for file in levels.glob("*/net.json"))
+    names += sorted(folder.name for folder in levels.glob("*") if is_level(folder))
     return "known are " + ", ".join(names)
