@@ -4,7 +4,7 @@ from bgrl.cli.compose import Launch
 from bgrl.cli.config import ErrorsConfig
 from bgrl.cli.nets import cores
 from bgrl.errors import BgrlError
-from bgrl.evaluate.errors import measure, read_benchmark, score_benchmark
+from bgrl.evaluate.errors import errors_json, measure, read_benchmark, score_benchmark
 from bgrl.evaluate.reference import Reference
 from bgrl.evaluate.report import Report
 from bgrl.players import load_player
@@ -30,7 +30,7 @@ def run(config: ErrorsConfig, launch: Launch) -> None:
     report = Report(
         "Errors", f"{len(reference.decisions):,} decisions by {reference.made['judge']}"
     )
-    report.add_errors([measurement.to_json() for measurement in measurements])
+    report.add_errors(errors_json(measurements))
     for measurement in measurements:
         print(measurement)
     print(report.write(config.folder))

@@ -1,8 +1,14 @@
-"""How much a player errs, by kind of position, and how well its probabilities are calibrated."""
+"""How much a player errs, by kind of position, and how well its probabilities are calibrated.
+
+Errors are measured twice: by the reference's evaluation of every decision, and on the hard ones by
+rollouts. The best of several rollouts is partly the luckiest, so errors by rollouts are a little
+too large for everybody alike; the difference of two players' is not affected.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +35,9 @@ ALL = "all"
 class Answer:
     """A player's play in one decision.
 
-    loss: equity lost, in points, 0 or more. play: the position int8[2, 26] that it left the
-    opponent. probabilities: float32[5] of the player for the board before the roll, or None.
+    loss: equity lost by the reference's evaluation, in points, 0 or more. play: the position
+    int8[2, 26] that it left the opponent. probabilities: float32[5] of the player for the board
+    before the roll, or None.
     """
 
     task: int
@@ -42,12 +49,17 @@ class Answer:
 @dataclass(frozen=True)
 class ErrorRate:
     """Of one kind of position: the number of decisions, the mean error in points and its standard
-    error, and the share of blunders."""
+    error, and the share of blunders.
+
+    rollout_error: what the games of rollouts leave of uncertainty, in points; the standard error,
+    which is of other decisions as well, includes it. 0 by evaluation.
+    """
 
     decisions: int
     mean: float
     standard_error: float
     blunders: float
+    rollout_error: float = 0.0
 
     @property
     def pr(self) -> float:
@@ -69,14 +81,36 @@ class Measurement:
         return np.array([answer.loss for answer in self.answers])
 
     def rates(self) -> dict[str, ErrorRate]:
-        """The error rate by kind of position, and of ALL."""
-        kinds = np.array([decision.kind for decision in self.decisions])
-        rates = {}
-        for kind in [ALL, *dict.fromkeys(kinds.tolist())]:
-            losses = self.losses[(kinds == kind) | (kind == ALL)]
-            mean, error = mean_and_error(losses)
-            rates[kind] = ErrorRate(len(losses), mean, error, float((losses >= BLUNDER).mean()))
-        return rates
+        """The error rate by kind of position, and of ALL, by the reference's evaluation."""
+        return _rates(self.decisions, self.losses, np.zeros(len(self.decisions)))
+
+    def rollout_rates(self) -> dict[str, ErrorRate]:
+        """The same by rollouts, on the decisions that have them; empty if there are none."""
+        losses, noise = self._rollout_losses
+        return _rates([d for d in self.decisions if d.rolled_out], losses, noise)
+
+    @cached_property
+    def _rollout_losses(self) -> tuple[np.ndarray, np.ndarray]:
+        """float64[R], float64[R]: equity lost in each decision rolled out, and its noise."""
+        pairs = [
+            decision.rollout_loss(answer.play)
+            for decision, answer in zip(self.decisions, self.answers, strict=True)
+            if decision.rolled_out
+        ]
+        losses, noise = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+        return losses, noise
+
+    def difference(
+        self, other: "Measurement", rollouts: bool = False
+    ) -> dict[str, tuple[float, float]]:
+        """By kind: this player's mean error less another's on the same decisions, and its standard
+        error from the decisions' differences; by evaluation or by rollouts."""
+        if rollouts:
+            decisions = [d for d in self.decisions if d.rolled_out]
+            lost = self._rollout_losses[0] - other._rollout_losses[0]
+        else:
+            decisions, lost = list(self.decisions), self.losses - other.losses
+        return {kind: mean_and_error(lost[of]) for kind, of in _of_kind(decisions).items()}
 
     def worst(self, count: int = 20) -> list[tuple[Decision, Answer]]:
         """The decisions that cost most, the worst first."""
@@ -117,17 +151,10 @@ class Measurement:
         error = self.equity_error()
         return {
             "player": self.player,
-            "rates": {
-                kind: {
-                    "decisions": rate.decisions,
-                    "mean_error": rate.mean,
-                    "standard_error": None
-                    if math.isnan(rate.standard_error)
-                    else rate.standard_error,
-                    "pr": rate.pr,
-                    "blunders": rate.blunders,
-                }
-                for kind, rate in self.rates().items()
+            "rates": {kind: _rate_json(rate) for kind, rate in self.rates().items()},
+            "rollout_rates": {
+                kind: _rate_json(rate) | {"rollout_error": rate.rollout_error}
+                for kind, rate in self.rollout_rates().items()
             },
             "equity_error": None if error is None else list(error),
             "calibration": {output: self.calibration(output) for output in OUTPUTS},
@@ -146,10 +173,70 @@ class Measurement:
 
     def __str__(self) -> str:
         rate = self.rates()[ALL]
-        return (
+        text = (
             f"{self.player}: mean error {1000 * rate.mean:.2f} ± {1000 * rate.standard_error:.2f} "
             f"mEq, PR {rate.pr:.2f}, {rate.blunders:.2%} blunders, {rate.decisions:,} decisions"
         )
+        if hard := self.rollout_rates().get(ALL):
+            text += (
+                f"; by rollouts {1000 * hard.mean:.1f} ± {1000 * hard.standard_error:.1f} mEq "
+                f"(the rollouts' own noise ± {1000 * hard.rollout_error:.1f}), "
+                f"{hard.decisions} hard decisions"
+            )
+        return text
+
+
+def errors_json(measurements: Sequence[Measurement]) -> list[dict[str, Any]]:
+    """Each measurement's figures, and by how much the player errs more than the first one:
+    "difference" and "rollout_difference", by kind (mean, standard error)."""
+    first = measurements[0]
+    return [
+        measurement.to_json()
+        | {
+            name: {
+                kind: [mean, _number(error)]
+                for kind, (mean, error) in measurement.difference(first, rollouts).items()
+            }
+            for name, rollouts in (("difference", False), ("rollout_difference", True))
+        }
+        for measurement in measurements
+    ]
+
+
+def _of_kind(decisions: Sequence[Decision]) -> dict[str, np.ndarray]:
+    """Which decisions (bool[N]) are of ALL and of each kind that there is."""
+    kinds = np.array([decision.kind for decision in decisions])
+    if not decisions:
+        return {}
+    return {ALL: np.ones(len(kinds), bool)} | {
+        kind: kinds == kind for kind in dict.fromkeys(kinds.tolist())
+    }
+
+
+def _rates(
+    decisions: Sequence[Decision], losses: np.ndarray, noise: np.ndarray
+) -> dict[str, ErrorRate]:
+    rates = {}
+    for kind, of in _of_kind(decisions).items():
+        mean, error = mean_and_error(losses[of])
+        rollout_error = float(np.sqrt((noise[of] ** 2).sum()) / of.sum())
+        blunders = float((losses[of] >= BLUNDER).mean())
+        rates[kind] = ErrorRate(int(of.sum()), mean, error, blunders, rollout_error)
+    return rates
+
+
+def _rate_json(rate: ErrorRate) -> dict[str, Any]:
+    return {
+        "decisions": rate.decisions,
+        "mean_error": rate.mean,
+        "standard_error": _number(rate.standard_error),
+        "pr": rate.pr,
+        "blunders": rate.blunders,
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 @dataclass

@@ -7,7 +7,8 @@ stream of their own, so no training run can have used them.
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +33,7 @@ from bgrl.processes import Lost, Started, run_in_processes
 from bgrl.progress import progress
 
 SCHEMA_NAME = "reference"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # The purpose of the dice stream (`bgrl.game.dice.game_stream`) that the games are played with.
 STREAM = 101
@@ -53,6 +54,10 @@ MATTERS = 0.01
 SERIOUS_PLAYS = 4
 SERIOUS = 0.1
 
+# A decision is as hard as the mean loss of a player that makes each of the serious plays with a
+# probability proportional to exp(equity / DOUBT).
+DOUBT = 0.02
+
 _BOARD = pa.binary(2 * SLOTS)
 SCHEMA = pa.schema(
     [
@@ -67,7 +72,7 @@ SCHEMA = pa.schema(
         pa.field("plays", pa.list_(_BOARD), nullable=False),
         pa.field("equities", pa.list_(pa.float32()), nullable=False),
         pa.field("rollouts", pa.list_(pa.float32()), nullable=False),
-        pa.field("rollout_errors", pa.list_(pa.float32()), nullable=False),
+        pa.field("rollout_covariance", pa.list_(pa.float32()), nullable=False),
     ]
 )
 
@@ -79,8 +84,9 @@ class Decision:
     kind: of ``bgrl.evaluate.kinds``. board: int8[2, 26], the player with the dice to play first.
     source, game, ply: where it was met. probabilities: float32[5], the reference's for the board
     before the roll. plays: int8[N, 2, 26], what the opponent faces after each, the best by equity
-    first; equities: float32[N], for the player. rollouts, rollout_errors: float32[N], mean and
-    standard error of a rollout where there was one, else nan.
+    first; equities: float32[N], for the player. rollouts: float32[N], the equity by a rollout where
+    there was one, else nan. rollout_covariance: float32[R, R], of the means of the R plays that
+    were rolled out, in their order; they share their dice.
     """
 
     kind: str
@@ -93,34 +99,63 @@ class Decision:
     plays: np.ndarray
     equities: np.ndarray
     rollouts: np.ndarray
-    rollout_errors: np.ndarray
+    rollout_covariance: np.ndarray
 
     @property
     def position(self) -> Position:
         return Position(self.board)
 
+    @property
+    def rolled_out(self) -> bool:
+        """Whether its serious plays were rolled out."""
+        return self.rollout_covariance.size > 0
+
+    @property
+    def rollout_errors(self) -> np.ndarray:
+        """float32[N]: standard errors of `rollouts`, nan where there was none."""
+        errors = np.full_like(self.rollouts, np.nan)
+        errors[~np.isnan(self.rollouts)] = np.sqrt(np.diag(self.rollout_covariance))
+        return errors
+
     def loss(self, after: np.ndarray) -> float:
         """Equity lost by the play that leads to int8[2, 26], against the best.
 
-        Rolled-out equities decide if both plays have them. Raises BgrlError for an illegal play.
+        By the reference's evaluation. Raises BgrlError for an illegal play.
         """
+        return float(self.equities.max() - self.equities[self._index(after)])
+
+    def rollout_loss(self, after: np.ndarray) -> tuple[float, float]:
+        """The same by the rollouts, and the standard error that their games leave.
+
+        A play that was not rolled out is put below the best by evaluation, which was, by as much as
+        the evaluation puts it there.
+        """
+        chosen = self._index(after)
+        rolled = np.flatnonzero(~np.isnan(self.rollouts))
+        best = int(np.nanargmax(self.rollouts))
+        value = self.rollouts[chosen]
+        if np.isnan(value):
+            stand_in = int(np.argmax(self.equities))
+            value = self.rollouts[stand_in] + self.equities[chosen] - self.equities[stand_in]
+            chosen = stand_in
+        i, j = np.searchsorted(rolled, [best, chosen])
+        covariance = self.rollout_covariance
+        variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        return max(0.0, float(self.rollouts[best] - value)), math.sqrt(max(0.0, float(variance)))
+
+    def _index(self, after: np.ndarray) -> int:
         same = (self.plays == after).all(axis=(1, 2))
         if not same.any():
             raise BgrlError(
                 f"no legal play of {self.dice[0]}-{self.dice[1]} in {self.position.gnubg_id} "
                 f"leads to {after.tolist()}"
             )
-        chosen = int(np.argmax(same))
-        if not np.isnan(self.rollouts[chosen]):
-            return float(np.nanmax(self.rollouts) - self.rollouts[chosen])
-        return float(self.equities.max() - self.equities[chosen])
+        return int(np.argmax(same))
 
     @property
     def best(self) -> np.ndarray:
-        """The position int8[2, 26] after the best play."""
-        if np.isnan(self.rollouts).all():
-            return self.plays[int(np.argmax(self.equities))]
-        return self.plays[int(np.nanargmax(self.rollouts))]
+        """The position int8[2, 26] after the best play by evaluation."""
+        return self.plays[int(np.argmax(self.equities))]
 
 
 @dataclass(frozen=True)
@@ -141,8 +176,8 @@ class Reference:
             for name in ("source", "game", "ply"):
                 columns[name].append(getattr(decision, name))
             columns["plays"].append([play.tobytes() for play in decision.plays])
-            for name in ("probabilities", "equities", "rollouts", "rollout_errors"):
-                columns[name].append(getattr(decision, name).astype(np.float32))
+            for name in ("probabilities", "equities", "rollouts", "rollout_covariance"):
+                columns[name].append(getattr(decision, name).astype(np.float32).ravel())
         metadata = {
             "bgrl.schema": SCHEMA_NAME,
             "bgrl.version": str(SCHEMA_VERSION),
@@ -183,6 +218,8 @@ def _board(data: bytes) -> np.ndarray:
 
 
 def _decision(row: dict[str, Any]) -> Decision:
+    rollouts = np.array(row["rollouts"], dtype=np.float32)
+    rolled = int((~np.isnan(rollouts)).sum())
     return Decision(
         kind=row["kind"],
         board=_board(row["board"]),
@@ -193,8 +230,10 @@ def _decision(row: dict[str, Any]) -> Decision:
         probabilities=np.array(row["probabilities"], dtype=np.float32),
         plays=np.stack([_board(play) for play in row["plays"]]),
         equities=np.array(row["equities"], dtype=np.float32),
-        rollouts=np.array(row["rollouts"], dtype=np.float32),
-        rollout_errors=np.array(row["rollout_errors"], dtype=np.float32),
+        rollouts=rollouts,
+        rollout_covariance=np.array(row["rollout_covariance"], dtype=np.float32).reshape(
+            rolled, rolled
+        ),
     )
 
 
@@ -367,18 +406,20 @@ def build_reference(
 
 @dataclass
 class _RolledOut:
+    """Of the serious plays: mean results, and their covariance row by row."""
+
     task: int
     means: list[float]
-    errors: list[float]
+    covariance: list[float]
 
 
 @dataclass
 class _RolloutJob:
-    """Rolls out the serious plays of some decisions."""
+    """Rolls out the serious plays of decisions; a task is a decision's number."""
 
     player: Player
     luck: LuckEvaluator | None
-    decisions: list[Decision]
+    decisions: Mapping[int, Decision]
     games: int
     seed: int
 
@@ -388,96 +429,130 @@ class _RolloutJob:
     def run(self, tasks: list[int]) -> Iterator[Started | _RolledOut]:
         for task in tasks:
             decision = self.decisions[task]
-            means = np.full(len(decision.plays), np.nan)
-            errors = means.copy()
+            scores = []
             for i in serious_plays(decision):
                 yield Started(task, int(i))
-                mean, errors[i] = roll_out(
-                    self.player, decision.plays[i].copy(), self.games, self.seed + task, self.luck
-                )
-                means[i] = -mean
-            yield _RolledOut(task, means.tolist(), errors.tolist())
+                board = decision.plays[i].copy()
+                # The same dice for each play of a decision, other ones for each decision.
+                seed = self.seed + task
+                scores.append(-roll_out(self.player, board, self.games, seed, self.luck))
+            covariance = np.atleast_2d(np.cov(scores)) / self.games
+            yield _RolledOut(task, np.mean(scores, axis=1).tolist(), covariance.ravel().tolist())
 
 
 def serious_plays(decision: Decision) -> np.ndarray:
-    """Indices of the plays that may well be the best: SERIOUS_PLAYS within SERIOUS of the best."""
+    """Numbers of the plays that may well be the best: SERIOUS_PLAYS within SERIOUS of the best."""
     best = np.argsort(-decision.equities, kind="stable")[:SERIOUS_PLAYS]
-    return best[decision.equities[best] >= decision.equities.max() - SERIOUS]
+    return np.sort(best[decision.equities[best] >= decision.equities.max() - SERIOUS])
 
 
-def hard_decisions(reference: Reference, player: Player, count: int) -> list[int]:
-    """Numbers of `count` decisions in which `player` disagrees with the reference's evaluation.
+def hardness(decision: Decision) -> float:
+    """How much equity is at stake between serious plays that are hard to tell apart.
 
-    As many of each kind as possible, those that it gets most wrong first.
+    The mean loss of a player that makes each with a probability proportional to
+    exp(equity / DOUBT). It depends on the reference alone, so it favours no player: decisions in
+    which one is known to err would make that one look bad.
     """
-    losses = np.array([d.loss(player.choose(d.board.copy(), *d.dice)) for d in reference.decisions])
-    chosen: list[int] = []
-    for rank in range(len(losses)):
-        for kind in KINDS:
-            of_kind = [i for i, d in enumerate(reference.decisions) if d.kind == kind]
-            worst = sorted(of_kind, key=lambda i: -losses[i])
-            if rank < len(worst) and losses[worst[rank]] > 0 and len(chosen) < count:
-                chosen.append(worst[rank])
-        if len(chosen) == count:
-            break
-    return sorted(chosen)
+    losses = decision.equities.max() - decision.equities[serious_plays(decision)]
+    return float(np.average(losses, weights=np.exp(-losses / DOUBT)))
+
+
+def hard_decisions(decisions: Sequence[Decision], count: int) -> list[int]:
+    """Numbers of the `count` hardest decisions, as many of each kind as possible."""
+    ranks = dict.fromkeys(KINDS, 0)
+    order = []
+    for i in sorted(range(len(decisions)), key=lambda i: -hardness(decisions[i])):
+        order.append((ranks[decisions[i].kind], i))
+        ranks[decisions[i].kind] += 1
+    return sorted(i for _, i in sorted(order, key=lambda one: one[0])[:count])
 
 
 def add_rollouts(
     path: str | Path,
-    count: int = 200,
-    games: int = 324,
+    count: int = 216,
+    games: int = 864,
     seed: int = 20_261,
     player: str = "gnubg_0ply",
     luck: LuckEvaluator | None = None,
     workers: int = 1,
 ) -> Reference:
-    """Roll out the serious plays of `count` hard decisions of the file at `path`, and save it.
+    """Roll out the serious plays of the `count` hardest decisions of the file at `path`; save it.
 
-    player: plays the rollouts, and by where it differs from the reference says what is hard.
-    luck: a luck evaluator for less noise. Work in progress is kept beside the file, and a file that
-    has these rollouts already is left as it is.
+    player: plays the rollouts. luck: a luck evaluator for less noise. Work in progress is kept
+    beside the file. Rollouts that are there with the same settings are kept, others replaced.
     """
     path = Path(path)
     reference = Reference.load(path)
-    roller = load_player(player)
-    numbers = hard_decisions(reference, roller, count)
-    decisions = [reference.decisions[number] for number in numbers]
+    decisions = reference.decisions
+    numbers = hard_decisions(decisions, count)
     settings = {
-        "player": roller.identity,
-        "luck_by": luck.identity if luck else None,
-        "decisions": len(numbers),
+        "player": load_player(player).identity,
         "games": games,
         "seed": seed,
+        "plays": f"the best {SERIOUS_PLAYS} by the judge, within {SERIOUS} of the best",
+        "hard": f"mean loss of a player with probabilities ~ exp(equity / {DOUBT})",
     }
-    if reference.made.get("rollouts") == settings:
+    known = reference.made.get("rollouts", {})
+    kept = [i for i, d in enumerate(decisions) if d.rolled_out]
+    if any(known.get(key) != value for key, value in settings.items()):
+        kept = []
+    todo = [number for number in numbers if number not in kept]
+    if not todo:
         return reference
     journal = path.with_name(f"_rollouts.{path.stem}.jsonl")
     done = {row["task"]: _RolledOut(**row) for row in _read_journal(journal, settings)}
-    todo = [[task] for task in range(len(numbers)) if task not in done]
-    job = _RolloutJob(roller, luck, decisions, games, seed)
-    events = run_in_processes(job, iter(todo), max(1, workers), timeout=3600)
-    with open(journal, "a") as file, progress(len(numbers), "roll out", "positions") as bar:
-        bar.advance(len(done))
+    batches = [[number] for number in todo if number not in done]
+    job = _RolloutJob(
+        load_player(player), luck, {number: decisions[number] for number in todo}, games, seed
+    )
+    events = run_in_processes(job, iter(batches), max(1, workers), timeout=3600)
+    with open(journal, "a") as file, progress(len(todo), "roll out", "positions") as bar:
+        bar.advance(len(todo) - len(batches))
         for event in events:
             if isinstance(event, Lost):
-                raise BgrlError(f"rollout of position {numbers[event.task]}: {event.reason}")
+                raise BgrlError(f"rollout of position {event.task}: {event.reason}")
             if isinstance(event, _RolledOut):
                 done[event.task] = event
                 file.write(json.dumps(event.__dict__) + "\n")
                 file.flush()
                 bar.advance()
-    updated = list(reference.decisions)
-    for task, number in enumerate(numbers):
-        updated[number] = replace(
-            updated[number],
-            rollouts=np.array(done[task].means, dtype=np.float32),
-            rollout_errors=np.array(done[task].errors, dtype=np.float32),
-        )
-    result = Reference(updated, reference.made | {"rollouts": settings})
+    updated = []
+    for number, decision in enumerate(decisions):
+        if number in todo:
+            decision = replace(decision, **_rollouts(decision, done[number]))
+        elif number not in kept:
+            decision = replace(decision, **_no_rollouts(len(decision.plays)))
+        updated.append(decision)
+    # Whoever estimates the luck, the rollouts estimate the same equities.
+    luck_by = {luck.identity} if luck else set()
+    if kept:
+        luck_by.update(known["luck_by"])
+    made = settings | {
+        "luck_by": sorted(luck_by),
+        "decisions": len(kept) + len(todo),
+        "date": datetime.now(UTC).date().isoformat(),
+        "command": f"bgrl reference seed={seed} rollout.count={count} rollout.games={games} "
+        f"rollout.player={player}",
+    }
+    result = Reference(updated, reference.made | {"rollouts": made})
     result.save(path)
     journal.unlink()
     return result
+
+
+def _rollouts(decision: Decision, done: _RolledOut) -> dict[str, Any]:
+    fields = _no_rollouts(len(decision.plays))
+    fields["rollouts"][serious_plays(decision)] = done.means
+    n = len(done.means)
+    fields["rollout_covariance"] = np.array(done.covariance, dtype=np.float32).reshape(n, n)
+    return fields
+
+
+def _no_rollouts(plays: int) -> dict[str, Any]:
+    return {
+        "rollouts": np.full(plays, np.nan, dtype=np.float32),
+        "rollout_covariance": np.empty((0, 0), dtype=np.float32),
+    }
 
 
 def _hex(plays: list[bytes]) -> list[str]:
@@ -510,6 +585,5 @@ def _join(found: Found, judged: _Judged) -> Decision:
         probabilities=np.array(judged.probabilities, dtype=np.float32),
         plays=np.stack([_board(play) for play in judged.plays]),
         equities=np.array(judged.equities, dtype=np.float32),
-        rollouts=np.full(n, np.nan, dtype=np.float32),
-        rollout_errors=np.full(n, np.nan, dtype=np.float32),
+        **_no_rollouts(n),
     )

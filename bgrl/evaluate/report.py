@@ -223,32 +223,25 @@ class Report:
     def add_errors(self, errors: Sequence[Mapping[str, Any]], heading: str = "Errors") -> None:
         """Errors by kind of position, calibration, and the first player's worst decisions.
 
-        errors: of each player, as `Measurement.to_json`.
+        errors: of each player, as `errors.errors_json`.
         """
-        kinds = list(dict.fromkeys(kind for entry in errors for kind in entry["rates"]))
-        rows = []
-        for entry in errors:
-            rates = entry["rates"]
-            rows.append(
-                [
-                    escape(entry["player"]),
-                    f"{rates[ALL]['pr']:.2f}",
-                    f"{rates[ALL]['blunders']:.1%}",
-                    *(
-                        _milli(rates[kind]["mean_error"], rates[kind]["standard_error"])
-                        if kind in rates
-                        else "·"
-                        for kind in kinds
-                    ),
-                    "·" if entry["equity_error"] is None else _milli(*entry["equity_error"]),
-                ]
-            )
-        head = ["player", "PR", "blunders", *kinds, "equity error"]
-        body = _table(head, rows) + (
-            "<p><small>Mean error a decision in mEq, ± one standard error, by kind of position. "
+        body = _error_table(errors, "rates", "difference") + (
+            "<p><small>Mean error a decision in mEq, ± one standard error, by kind of position; "
+            "below, what the others lose more than the first on the same decisions. "
             f"PR: {PR} × the mean error. Blunders lose {BLUNDER} or more. Equity error: mean "
             "difference from the reference's equity before the roll, in mEq.</small></p>"
         )
+        if errors[0]["rollout_rates"]:
+            body += "<h3>By rollouts</h3>" + _error_table(
+                errors, "rollout_rates", "rollout_difference"
+            )
+            body += (
+                f"<p><small>On {errors[0]['rollout_rates'][ALL]['decisions']} hard decisions, "
+                "whose serious plays were rolled out. The errors ± include the rollouts' own "
+                "noise, which the column of that name tells apart. The best of several rollouts "
+                "is partly the luckiest, so all errors are a little too large alike; the "
+                "differences are not.</small></p>"
+            )
         if any(entry["calibration"]["win"] for entry in errors):
             body += _image(_calibration_figure(errors), "calibration")
         self._add("errors", heading, body, list(errors))
@@ -516,6 +509,44 @@ def _svg_image(svg: str, name: str) -> str:
     return f'<img alt="{escape(name)}" src="data:image/svg+xml;base64,{encoded}">'
 
 
+def _error_table(errors: Sequence[Mapping[str, Any]], rates: str, difference: str) -> str:
+    """Each player's errors by kind, and by how much they exceed the first player's."""
+    kinds = list(dict.fromkeys(kind for entry in errors for kind in entry[rates]))
+    rollouts = all("rollout_error" in entry[rates][ALL] for entry in errors)
+
+    def last(entry: Mapping[str, Any]) -> str:
+        if rollouts:
+            return f"± {1000 * entry[rates][ALL]['rollout_error']:.1f}"
+        return "·" if entry["equity_error"] is None else _milli(*entry["equity_error"])
+
+    rows = [
+        [
+            escape(entry["player"]),
+            f"{entry[rates][ALL]['pr']:.2f}",
+            f"{entry[rates][ALL]['blunders']:.1%}",
+            *(
+                _milli(entry[rates][kind]["mean_error"], entry[rates][kind]["standard_error"])
+                for kind in kinds
+            ),
+            last(entry),
+        ]
+        for entry in errors
+    ]
+    first = escape(errors[0]["player"])
+    rows += [
+        [
+            f"{escape(entry['player'])} less {first}",
+            "",
+            "",
+            *(_milli(mean, error, "+.1f") for mean, error in map(entry[difference].get, kinds)),
+            "",
+        ]
+        for entry in errors[1:]
+    ]
+    end = "rollouts’ noise" if rollouts else "equity error"
+    return _table(["player", "PR", "blunders", *kinds, end], rows)
+
+
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """An HTML table; the cells are HTML already, the head is text."""
     heads = "".join(f"<th>{escape(cell)}</th>" for cell in head)
@@ -534,9 +565,9 @@ def _plus_minus(value: float, error: float | None) -> str:
     return f"{value:+.{digits}f} ± {error:.{digits}f}"
 
 
-def _milli(value: float, error: float | None) -> str:
+def _milli(value: float, error: float | None, form: str = ".1f") -> str:
     """Points as thousandths."""
-    return f"{1000 * value:.1f}" + ("" if error is None else f" ± {1000 * error:.1f}")
+    return f"{1000 * value:{form}}" + ("" if error is None else f" ± {1000 * error:.1f}")
 
 
 def _note(match: Mapping[str, Any]) -> str:

@@ -1,13 +1,10 @@
 """Rollouts: what a position is worth when a player plays both sides to the end."""
 
-import math
-
 import numpy as np
 
 from bgrl.errors import BgrlError
 from bgrl.evaluate.game import MAX_PLIES
 from bgrl.evaluate.luck import WAYS, LuckEvaluator, roll_index, roll_luck
-from bgrl.evaluate.stats import mean_and_error
 from bgrl.game.board import loss_level
 from bgrl.game.dice import game_stream, next_roll
 from bgrl.players import Player
@@ -21,18 +18,17 @@ def roll_out(
     games: int,
     seed: int = 0,
     luck: LuckEvaluator | None = None,
-) -> tuple[float, float]:
-    """Equity of the player on roll of int8[2, 26], and its standard error, from `games` games.
+) -> np.ndarray:
+    """Points that the player on roll of int8[2, 26] wins in each of `games` games: float64[games].
 
     `player` plays both sides. The dice are a function of (seed, game), so positions that are rolled
-    out with one seed get the same dice. `luck` is subtracted from each result as in a match.
+    out with one seed get the same dice, and their difference less noise than either has. `luck` is
+    subtracted from each result as in a match.
     """
     level = loss_level(board)
     if level:
-        return -float(player.variant.points[level - 1]), 0.0
-    scores = [_play(player, board, seed, game, luck) for game in range(games)]
-    mean, error = mean_and_error(scores)
-    return mean, error if games > 1 else math.nan
+        return np.full(games, -float(player.variant.points[level - 1]))
+    return np.array([_play(player, board, seed, game, luck) for game in range(games)])
 
 
 def _play(

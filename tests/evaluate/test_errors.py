@@ -17,6 +17,7 @@ from bgrl.evaluate.reference import (
     serious_plays,
 )
 from bgrl.evaluate.rollout import roll_out
+from bgrl.evaluate.stats import mean_and_error
 from bgrl.game import Position, legal_plays
 from bgrl.players import load_player
 from bgrl.players.pubeval import PubevalPlayer
@@ -144,15 +145,120 @@ def test_processes_give_the_same_measurement(by_0ply):
     assert here.losses.tolist() == there.losses.tolist()
 
 
-@pytest.mark.gnubg
-def test_a_rollout_overrules_the_evaluation(by_0ply):
-    decision = by_0ply[0].decisions[0]
-    rollouts = np.full(len(decision.plays), np.nan, dtype=np.float32)
-    rollouts[:2] = [0.1, 0.3]
-    rolled = dataclasses.replace(decision, rollouts=rollouts)
-    assert np.array_equal(rolled.best, decision.plays[1])
-    assert rolled.loss(decision.plays[0]) == pytest.approx(0.2)
-    assert rolled.loss(decision.plays[1]) == 0
+def a_decision(equities, rollouts=(), covariance=()):
+    """A decision of the start position's 3-1; further plays are far behind and not rolled out."""
+    start = Position.start()
+    plays = np.stack([play.position.board for play in legal_plays(start, (3, 1))])
+    all_equities = np.full(len(plays), -1.0, dtype=np.float32)
+    all_equities[: len(equities)] = equities
+    all_rollouts = np.full(len(plays), np.nan, dtype=np.float32)
+    all_rollouts[: len(rollouts)] = rollouts
+    return reference.Decision(
+        kind="opening",
+        board=start.board.copy(),
+        dice=(3, 1),
+        source="",
+        game=0,
+        ply=0,
+        probabilities=np.full(5, 0.5, dtype=np.float32),
+        plays=plays,
+        equities=all_equities,
+        rollouts=all_rollouts,
+        rollout_covariance=np.array(covariance, dtype=np.float32).reshape(
+            len(rollouts), len(rollouts)
+        ),
+    )
+
+
+def test_losses_by_rollouts_stand_beside_those_by_evaluation():
+    decision = a_decision([0.2, 0.15, 0.05], [0.1, 0.3], [[4e-4, 1e-4], [1e-4, 9e-4]])
+    assert decision.rolled_out
+    assert decision.rollout_errors[:2] == pytest.approx([0.02, 0.03])
+    assert np.isnan(decision.rollout_errors[2:]).all()
+    assert np.array_equal(decision.best, decision.plays[0])
+    assert decision.loss(decision.plays[1]) == pytest.approx(0.05)
+    assert decision.rollout_loss(decision.plays[1]) == (0, 0)
+    loss, noise = decision.rollout_loss(decision.plays[0])
+    assert loss == pytest.approx(0.2)
+    assert noise == pytest.approx((4e-4 + 9e-4 - 2e-4) ** 0.5)
+    # By evaluation 0.15 below the best, whose rollout is 0.2 below the other's.
+    loss, same_noise = decision.rollout_loss(decision.plays[2])
+    assert loss == pytest.approx(0.35)
+    assert same_noise == noise
+    assert not a_decision([0.2, 0.15]).rolled_out
+
+
+def test_errors_by_rollouts_add_up_by_hand():
+    covariance = [[4e-4, 1e-4], [1e-4, 9e-4]]
+    decisions = [
+        a_decision([0.2, 0.1], [0.3, 0.1], covariance),
+        a_decision([0.2, 0.1], [0.0, 0.1], covariance),
+        a_decision([0.2, 0.1]),
+    ]
+
+    def answers(*numbers):
+        return errors.Measurement(
+            "x",
+            decisions,
+            [
+                errors.Answer(i, d.loss(d.plays[n]), d.plays[n], None)
+                for i, (d, n) in enumerate(zip(decisions, numbers, strict=True))
+            ],
+        )
+
+    second, first = answers(1, 1, 1), answers(0, 0, 0)
+    assert first.rates()[ALL].mean == 0
+    assert second.rates()[ALL].mean == pytest.approx(0.1)
+    rates = first.rollout_rates()
+    assert list(rates) == [ALL, "opening"]
+    assert rates[ALL].decisions == 2
+    assert rates[ALL].mean == pytest.approx(0.05)
+    assert rates[ALL].standard_error == pytest.approx(0.05)  # of losses 0 and 0.1
+    assert rates[ALL].rollout_error == pytest.approx(11e-4**0.5 / 2)
+    # By rollouts the second player loses 0.2 more, then 0.1 less.
+    mean, error = second.difference(first, rollouts=True)["opening"]
+    assert (mean, error) == pytest.approx((0.05, 0.15))
+    assert second.difference(first)[ALL] == pytest.approx((0.1, 0))
+    one, other = errors.errors_json([first, second])
+    assert one["rollout_difference"][ALL] == [0, 0]
+    assert other["rollout_difference"][ALL] == pytest.approx([0.05, 0.15])
+    assert other["rollout_rates"][ALL]["mean_error"] == pytest.approx(0.1)
+    assert "by rollouts 50.0 ± 50.0 mEq" in str(first)
+    assert (
+        errors.errors_json([measure(load_player("random"), decisions[2:])])[0]["rollout_rates"]
+        == {}
+    )
+
+
+def test_errors_state_the_uncertainty_that_they_have():
+    """Rollouts drawn around known equities: the mean loss of a fixed play is what it should be."""
+    rng = np.random.default_rng(1)
+    truth, sigma = np.array([0.5, 0.1]), 0.05
+    z = []
+    for _ in range(150):
+        decisions = [
+            a_decision([0.2, 0.1], rng.normal(truth, sigma), np.eye(2) * sigma**2)
+            for _ in range(12)
+        ]
+        chosen = decisions[0].plays[1]
+        answers = [errors.Answer(i, 0.1, chosen, None) for i in range(12)]
+        rate = errors.Measurement("x", decisions, answers).rollout_rates()[ALL]
+        z.append(((rate.mean - 0.4) / rate.standard_error, (rate.mean - 0.4) / rate.rollout_error))
+    # Student's t with 11 degrees of freedom has a standard deviation of 1.106.
+    assert np.std(z, axis=0) == pytest.approx([1.106, 1.0], rel=0.15)
+
+
+def test_the_hardest_decisions_are_those_with_close_plays_at_stake():
+    clear, equal, hard = (
+        a_decision(e) for e in ([0.2, 0.1, 0.09], [0.2, 0.2, 0.2], [0.2, 0.17, 0.165])
+    )
+    assert 0 == reference.hardness(equal) < reference.hardness(clear) < reference.hardness(hard)
+    weights = np.exp(-np.array([0, 0.03, 0.035]) / reference.DOUBT)
+    by_hand = weights @ [0, 0.03, 0.035] / weights.sum()
+    assert reference.hardness(hard) == pytest.approx(by_hand, rel=1e-5)
+    race = dataclasses.replace(clear, kind="race")
+    assert reference.hard_decisions([clear, equal, hard, race], 2) == [2, 3]
+    assert reference.hard_decisions([clear, equal, hard, race], 3) == [0, 2, 3]
 
 
 @pytest.mark.gnubg
@@ -160,17 +266,65 @@ def test_hard_decisions_are_rolled_out_and_kept(by_0ply, tmp_path, net_player):
     path = tmp_path / "positions.parquet"
     by_0ply[0].save(path)
     luck = luck_evaluator(net_player(1))
-    rolled = add_rollouts(path, count=4, games=3, player="pubeval", luck=luck)
-    assert rolled.made["rollouts"]["games"] == 3
-    done = [d for d in Reference.load(path).decisions if not np.isnan(d.rollouts).all()]
-    assert len(done) == 4
-    for decision in done:
+
+    def roll(count, games=3, luck=luck):
+        return add_rollouts(path, count=count, games=games, player="pubeval", luck=luck)
+
+    def rolled():
+        return [d for d in Reference.load(path).decisions if d.rolled_out]
+
+    made = roll(3).made["rollouts"]
+    assert (made["games"], made["decisions"], made["luck_by"]) == (3, 3, [luck.identity])
+    first = rolled()
+    assert len(first) == 3
+    for decision in first:
         serious = serious_plays(decision)
         assert np.flatnonzero(~np.isnan(decision.rollouts)).tolist() == sorted(serious)
         assert (decision.rollout_errors[serious] >= 0).all()
         assert np.abs(decision.rollouts[serious]).max() < 6
-    assert len({d.kind for d in done}) == 4
+    assert len({d.kind for d in first}) == 3
     assert not list(tmp_path.glob("_*"))
+
+    # More are added to what is there; the same again changes nothing; other settings replace it.
+    assert roll(5, luck=None).made["rollouts"]["decisions"] == 5
+    before = path.read_bytes()
+    assert roll(5).made["rollouts"]["luck_by"] == [luck.identity]
+    assert path.read_bytes() == before
+    kept = {d.board.tobytes(): d.rollouts for d in rolled()}
+    assert len(kept) == 5
+    for decision in first:
+        assert np.array_equal(kept[decision.board.tobytes()], decision.rollouts, equal_nan=True)
+    assert roll(2, games=4).made["rollouts"]["decisions"] == 2
+    assert len(rolled()) == 2
+
+
+@pytest.mark.gnubg
+def test_killed_rollouts_go_on(by_0ply, tmp_path, monkeypatch):
+    path = tmp_path / "positions.parquet"
+    by_0ply[0].save(path)
+
+    def killed(self, path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reference, "save", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add_rollouts(path, count=3, games=3, player="pubeval")
+    assert not any(d.rolled_out for d in Reference.load(path).decisions)
+    journal = tmp_path / "_rollouts.positions.jsonl"
+    settings, first, second, _ = journal.read_text().splitlines()
+    number, plays = json.loads(first)["task"], len(json.loads(first)["means"])
+    lie = json.dumps(json.loads(first) | {"means": [0.75] * plays})
+    journal.write_text("\n".join([settings, lie, second[:20]]))
+    with pytest.raises(BgrlError, match="left from other work"):
+        add_rollouts(path, count=3, games=4, player="pubeval")
+    add_rollouts(path, count=3, games=3, player="pubeval")
+    rolled = {i: d for i, d in enumerate(Reference.load(path).decisions) if d.rolled_out}
+    assert len(rolled) == 3
+    assert np.nanmin(rolled[number].rollouts) == 0.75  # not rolled out a second time
+    again = rolled[json.loads(second)["task"]].rollouts
+    assert again[~np.isnan(again)] == pytest.approx(json.loads(second)["means"])
+    assert not journal.exists()
 
 
 @pytest.mark.gnubg
@@ -178,15 +332,23 @@ def test_a_rollout_finds_the_exact_equity_of_a_short_race():
     # One checker on the 6 point to bear off against one on the ace point: 27 of 36 win at once.
     position = Position.from_points({6: 1}, {1: 1})
     player = load_player("gnubg_0ply")
-    mean, error = roll_out(player, position.board.copy(), 800, seed=1)
+    mean, error = mean_and_error(roll_out(player, position.board.copy(), 800, seed=1))
     assert 0.02 < error < 0.04
     assert abs(mean - (2 * 27 / 36 - 1)) < 3.5 * error
     # gnubg knows this position exactly, so all of the noise is luck.
-    mean, error = roll_out(player, position.board.copy(), 20, 1, luck_evaluator(player))
-    assert mean == pytest.approx(2 * 27 / 36 - 1, abs=1e-5)
-    assert error < 1e-5
+    scores = roll_out(player, position.board.copy(), 20, 1, luck_evaluator(player))
+    assert scores == pytest.approx(np.full(20, 2 * 27 / 36 - 1), abs=1e-5)
     lost = np.ascontiguousarray(Position.from_points({1: 1}, {}).board)
-    assert roll_out(player, lost, 5) == (-1, 0)
+    assert roll_out(player, lost, 5).tolist() == [-1] * 5
+
+
+@pytest.mark.gnubg
+def test_plays_are_rolled_out_with_the_same_dice(net_player):
+    """Two plays that differ little: their difference has less noise than with other dice."""
+    plays = legal_plays(Position.from_points({6: 5, 3: 4}, {6: 5, 3: 4}), (2, 1))
+    player = net_player(1)
+    one, other = (roll_out(player, play.position.board.copy(), 200, 1) for play in plays[:2])
+    assert np.corrcoef(one, other)[0, 1] > 0.3
 
 
 @pytest.mark.gnubg

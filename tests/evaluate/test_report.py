@@ -9,7 +9,7 @@ import pytest
 from bgrl.encoding import get_encoder
 from bgrl.errors import BgrlError, CorruptFile
 from bgrl.evaluate import play_match
-from bgrl.evaluate.errors import measure
+from bgrl.evaluate.errors import errors_json, measure
 from bgrl.evaluate.ratings import ladder_json, rate, round_robin
 from bgrl.evaluate.reference import Decision, build_reference
 from bgrl.evaluate.report import Report, examples, learning_curve, run_report
@@ -150,16 +150,24 @@ def test_the_report_of_a_run_takes_over_its_ladder_and_errors(run, tmp_path, net
         probabilities=probabilities,
         plays=plays,
         equities=np.linspace(0.1, -0.2, len(plays)),
-        rollouts=np.full(len(plays), np.nan),
-        rollout_errors=np.full(len(plays), np.nan),
+        rollouts=np.concatenate([[0.1, -0.2], np.full(len(plays) - 2, np.nan)]),
+        rollout_covariance=np.eye(2) * 1e-4,
     )
     errors = Report("Errors")
-    errors.add_errors([measure(net_player(1), [decision] * 2).to_json()])
+    measured = [measure(player, [decision] * 2) for player in (net_player(1), players[0])]
+    errors.add_errors(errors_json(measured))
     elsewhere = errors.write(tmp_path / "elsewhere").parent
 
     html = run_report(run, METRICS, errors=elsewhere).read_text()
     assert "<h2>Ladder: 60 games a pairing</h2>" in html
     assert "<h2>Errors</h2>" in html
+    assert html.count("<td>random less net1</td>") == 2
+    rollouts = html[html.index("<h3>By rollouts</h3>") :]
+    opening = measured[1].rollout_rates()["opening"]
+    cell = f"<td>{1000 * opening.mean:.1f} ± {1000 * opening.standard_error:.1f}</td>"
+    assert (
+        f"<td>random</td><td>{opening.pr:.2f}</td><td>{opening.blunders:.1%}</td>{cell}" in rollouts
+    )
     data = json.loads((run / "report" / "report.json").read_text())
     for section, folder in (("ladder", run / "ladder"), ("errors", elsewhere)):
         assert data[section] == json.loads((folder / "report.json").read_text())[section]
@@ -181,13 +189,16 @@ def test_errors_have_a_table_a_calibration_plot_and_the_worst_boards(tmp_path):
     names = ("pubeval", "gnubg_0ply")
     measurements = [measure(load_player(name), built.decisions) for name in names]
     report = Report("Errors")
-    report.add_errors([measurement.to_json() for measurement in measurements])
+    report.add_errors(errors_json(measurements))
     html = report.write(tmp_path).read_text()
     worst = measurements[0].worst()
     assert len(pictures(html)) == 1 + len(worst) > 6
     data = json.loads((tmp_path / "report.json").read_text())["errors"]
     assert [entry["player"] for entry in data] == ["pubeval", "gnubg_0ply"]
     assert data[1]["rates"]["all"]["mean_error"] == 0
+    assert "By rollouts" not in html
+    assert data[1]["difference"]["all"][0] == -data[0]["rates"]["all"]["mean_error"]
+    assert "<td>gnubg_0ply less pubeval</td>" in html
     decision, answer = worst[0]
     assert data[0]["worst"][0]["position"] == decision.position.gnubg_id
     assert f"loses {answer.loss:.3f} to" in html
