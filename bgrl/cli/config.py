@@ -92,6 +92,27 @@ class LadderConfig:
 
 
 @dataclass
+class CalibrateConfig:
+    level: str = MISSING
+    rating: float | None = MISSING
+    pr: float | None = MISSING
+    net: str | None = MISSING
+    plies: int | None = MISSING
+    miss_rate: float | None = MISSING
+    miss_depth: int | None = MISSING
+    style: str | None = MISSING
+    anchor: str = MISSING
+    anchor_rating: float = MISSING
+    scale: float = MISSING
+    games: int = MISSING
+    check_games: int = MISSING
+    luck: str | None = MISSING
+    seed: int = MISSING
+    workers: int | None = MISSING
+    folder: Path = MISSING
+
+
+@dataclass
 class ErrorsConfig:
     players: list[str] = MISSING
     reference: Path | None = MISSING
@@ -253,6 +274,7 @@ CONFIGS = {
     "train": TrainConfig,
     "evaluate": EvaluateConfig,
     "ladder": LadderConfig,
+    "calibrate": CalibrateConfig,
     "errors": ErrorsConfig,
     "reference": ReferenceConfig,
     "export": ExportConfig,

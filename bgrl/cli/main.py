@@ -14,6 +14,7 @@ STAGES = {
     "train": "train a net on self-play data",
     "evaluate": "play a match between two players",
     "ladder": "rate players by a round robin",
+    "calibrate": "set a level to a wanted rating or PR by measuring it",
     "errors": "measure how much players err, by kind of position",
     "reference": "build the reference positions that errors are measured by",
     "export": "write a net as ONNX and prove that it gives the same answers",

@@ -1,13 +1,13 @@
 """Levels: a net, how far it looks ahead, how it misses, and what it likes."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import ArrayLike
 
 from bgrl.errors import BgrlError, SchemaMismatch
 from bgrl.files import atomic_write_json, read_json
@@ -49,25 +49,17 @@ class Misses:
                 f"misses need a rate of 0 to 1, a positive scale and a depth from 1: {self}"
             )
 
-    def weights(self, equities: Sequence[float]) -> np.ndarray:
-        """float64[k]: the weight of each of the first plays, ``equities`` best first."""
-        top = np.array(equities[: self.depth], dtype=np.float64)
-        out = np.empty(len(top))
-        miss_weights(top, self.rate, self.scale, out)
-        return out
+    def weights(self, equities: ArrayLike) -> np.ndarray:
+        """float64[..., k]: the weights of the first plays, ``equities`` [..., n] best first."""
+        top = np.asarray(equities, dtype=np.float64)[..., : self.depth]
+        # A play that was looked at less deeply may seem better than the best one.
+        weights = np.exp(np.minimum(0.0, top - top[..., :1]) / self.scale)
+        weights[..., 1:] *= self.rate
+        return weights
 
-    def choose(self, equities: Sequence[float], chance: float) -> int:
+    def choose(self, equities: ArrayLike, chance: float) -> int:
         """Which play is taken, 0 the best: ``equities`` best first, ``chance`` of 0 up to 1."""
         return int(weighted_index(self.weights(equities), chance))
-
-
-@njit(cache=True)
-def miss_weights(equities, rate, scale, out):
-    """The weights of :class:`Misses` for float64[n] equities, best first, into ``out``."""
-    for k in range(len(equities)):
-        # A play that was looked at less deeply may seem better than the best one.
-        lost = min(0.0, equities[k] - equities[0])
-        out[k] = math.exp(lost / scale) * (rate if k > 0 else 1.0)
 
 
 @njit(cache=True)
@@ -113,13 +105,13 @@ def decide(choice, board, plays, equities, plies, chance, out):
                 or (plies[i] == plies[top[k]] and equities[i] > equities[top[k]])
             ):
                 top[k] = i
-    values = np.empty(len(top))
-    for k in range(len(top)):
-        values[k] = equities[top[k]]
-    weights = np.empty(len(top))
-    miss_weights(values, choice.rate, choice.scale, weights)
-    picked = top[weighted_index(weights, chance)]
     best = top[0]
+    weights = np.empty(len(top))
+    for k in range(len(top)):
+        # As Misses.weights.
+        ahead = min(0.0, np.float64(equities[top[k]]) - np.float64(equities[best]))
+        weights[k] = math.exp(ahead / choice.scale) * (choice.rate if k > 0 else 1.0)
+    picked = top[weighted_index(weights, chance)]
     if picked == best and choice.loss > 0:
         most = -np.inf
         for i in range(n):

@@ -21,6 +21,7 @@ REQUIRED = {
     "train": ["name=x", "data=[x]"],
     "evaluate": ["player=x"],
     "serve": ["player=x"],
+    "calibrate": ["level=x"],
     "export": ["net=x"],
     "report": ["run=x"],
     "describe": ["path=x"],

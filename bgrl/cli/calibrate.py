@@ -1,0 +1,197 @@
+"""`bgrl calibrate`: a level of a wanted strength, by measured play."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from bgrl.cli.compose import Launch
+from bgrl.cli.config import CalibrateConfig
+from bgrl.cli.nets import cores
+from bgrl.errors import BgrlError
+from bgrl.evaluate import luck_evaluator, play_match
+from bgrl.evaluate.calibrate import MissErrors, Trial, find_scale, nearest
+from bgrl.evaluate.errors import ALL, PR, measure
+from bgrl.evaluate.ratings import ONE_POINT, one_point, rate
+from bgrl.evaluate.reference import Reference
+from bgrl.files import shipped
+from bgrl.nets import FastNet
+from bgrl.players import EquityPlayer, Player, load_player
+from bgrl.players.level import (
+    Level,
+    LevelPlayer,
+    Measured,
+    MeasuredPr,
+    MeasuredRating,
+    Misses,
+    level_player,
+    read_level,
+    write_level,
+)
+from bgrl.players.registry import is_level
+from bgrl.players.style import style_named
+
+# How near a trial has to come; the check's error is what the level's rating is known to.
+RATING_TOLERANCE, PR_TOLERANCE = 4.0, 0.02
+
+
+def run(config: CalibrateConfig, launch: Launch) -> None:
+    """Search for the misses that the wanted strength needs, measure, and write the level."""
+    _check(config)
+    folder = shipped("checkpoints") / config.level  # a path of its own stays what it is
+    level, net_name, net = _before(config, folder)
+    calibration = Calibration(config, level, net)
+    if config.rating is not None:
+        level = calibration.search(calibration.rating, config.rating, RATING_TOLERANCE)
+    elif config.pr is not None:
+        level = calibration.search(calibration.pr_of_misses(), config.pr, PR_TOLERANCE)
+    measured = calibration.measured(level, " ".join(["bgrl calibrate", *launch.overrides]))
+    level = replace(level, measured=measured)
+    path = write_level(level, folder, net_name)
+    print(_text(level, config))
+    print(path)
+
+
+class Calibration:
+    """The measurements of one command, each level with one net."""
+
+    def __init__(self, config: CalibrateConfig, level: Level, net: FastNet):
+        self.config = config
+        self.level = level
+        self.net = net
+        self.anchor = load_player(config.anchor, net.variant)
+        self.workers = cores() if config.workers is None else config.workers
+        self.luck = None
+        if config.luck is not None:
+            judge = load_player(config.luck, net.variant)
+            if not isinstance(judge, EquityPlayer):
+                raise BgrlError(f"calibrate: luck={config.luck} estimates no equities")
+            self.luck = luck_evaluator(judge, ONE_POINT)
+        self.reference = Reference.load(None)
+
+    def with_scale(self, scale: float) -> Level:
+        """The level with misses of such a scale."""
+        before = self.level.misses or Misses(1.0, scale)
+        rate, depth = self.config.miss_rate, self.config.miss_depth
+        misses = Misses(
+            before.rate if rate is None else rate, scale, before.depth if depth is None else depth
+        )
+        return replace(self.level, misses=misses, measured=None)
+
+    def search(
+        self, value: Callable[[Level, int], tuple[float, float]], wanted: float, tolerance: float
+    ) -> Level:
+        """The level with the misses that bring ``value`` to what is wanted."""
+        start = self.level.misses.scale if self.level.misses else 0.05
+
+        def trial(scale: float) -> tuple[float, float]:
+            found = value(self.with_scale(scale), self.config.seed)
+            print(f"misses of scale {scale:.5f}: {found[0]:.2f} ± {found[1]:.2f}")
+            return found
+
+        rising = self.config.pr is not None
+        trials: list[Trial] = find_scale(trial, wanted, tolerance, rising, start)
+        return self.with_scale(float(f"{nearest(trials, wanted).scale:.5g}"))
+
+    def rating(self, level: Level, seed: int, games: int | None = None) -> tuple[float, float]:
+        """The level's rating and its standard error, by a match against the anchor."""
+        config = self.config
+        games = games or config.games
+        # Never the anchor's name, which it may share.
+        player: Player = level_player(replace(level, name=f"{level.name}, tried"), self.net)
+        players = f"{player.identity} {self.anchor.identity} {self.luck and self.luck.identity}"
+        match = play_match(
+            player,
+            self.anchor,
+            games // 2,
+            seed,
+            variant=one_point(self.net.variant),
+            luck=self.luck,
+            folder=config.folder
+            / level.name
+            / hashlib.sha256(f"{players} {seed}".encode()).hexdigest()[:16],
+            workers=self.workers,
+        )
+        if match.failures:
+            raise BgrlError(f"calibrate: {match.failures[0]}")
+        ratings = rate([match], self.anchor.name, config.anchor_rating, config.scale)
+        return float(ratings.values[ratings.players.index(player.name)]), ratings.error(player.name)
+
+    def pr_of_misses(self) -> Callable[[Level, int], tuple[float, float]]:
+        """PR on the reference positions, exact in the misses, as a function of the level."""
+        level = self.with_scale(1.0)
+        assert level.misses is not None
+        player = LevelPlayer(level, self.net)
+        errors = MissErrors(player, self.reference.decisions, level.misses.depth)
+        return lambda level, seed: errors.pr(level.misses or Misses(0.0, 1.0))
+
+    def measured(self, level: Level, command: str) -> Measured:
+        """What the level plays like, measured with dice that no trial had."""
+        config = self.config
+        seed = config.seed + 1
+        games = 0
+        value, error = config.anchor_rating, 0.0
+        if level_player(level, self.net).identity != self.anchor.identity:
+            games = config.check_games
+            value, error = self.rating(level, seed, games)
+        if level.misses is None:
+            rates = measure(
+                level_player(level, self.net), self.reference.decisions, self.workers
+            ).rates()[ALL]
+            pr, pr_error = rates.pr, PR * rates.standard_error
+        else:
+            pr, pr_error = self.pr_of_misses()(level, seed)
+        return Measured(
+            self.net.hash,
+            command,
+            time.strftime("%Y-%m-%d"),
+            MeasuredRating(
+                round(value, 1), round(error, 1), config.anchor, config.anchor_rating,
+                config.scale, games, seed,
+            ),
+            MeasuredPr(
+                round(pr, 2), round(pr_error, 2), len(self.reference.decisions),
+                self.reference.made["judge"],
+            ),
+        )  # fmt: skip
+
+
+def _check(config: CalibrateConfig) -> None:
+    if config.rating is not None and config.pr is not None:
+        raise BgrlError("calibrate: give rating or pr, not both")
+    for name in ("games", "check_games"):
+        if getattr(config, name) < 2 or getattr(config, name) % 2:
+            raise BgrlError(
+                f"calibrate: {name} is {getattr(config, name)}, expected an even number from 2"
+            )
+
+
+def _before(config: CalibrateConfig, folder: Path) -> tuple[Level, str, FastNet]:
+    """The level with the options that change it, the name of its net's folder, and the net."""
+    if is_level(folder):
+        level, net_folder = read_level(folder)
+    else:
+        level, net_folder = Level(folder.name), folder.parent / "hard"
+    if config.net is not None:
+        net_folder = folder.parent / config.net
+    if config.plies is not None:
+        level = replace(level, plies=config.plies)
+    if config.style is not None:
+        level = replace(level, style=style_named(config.style))
+    return level, net_folder.name, FastNet.load(net_folder)
+
+
+def _text(level: Level, config: CalibrateConfig) -> str:
+    measured = level.measured
+    assert measured is not None
+    rating, pr = measured.rating, measured.pr
+    assert rating is not None
+    assert pr is not None
+    wanted = "" if config.rating is None else f" (wanted {config.rating:g})"
+    wanted_pr = "" if config.pr is None else f" (wanted {config.pr:g})"
+    return (
+        f"{level.name}: rating {rating.value:.1f} ± {rating.error:.1f}{wanted} over "
+        f"{rating.games:,} games against {rating.anchor}, PR {pr.value:.2f} ± {pr.error:.2f}"
+        f"{wanted_pr} on {pr.decisions:,} decisions; {level.misses or 'no misses'}"
+    )
