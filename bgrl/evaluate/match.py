@@ -233,6 +233,10 @@ class MatchResult:
             "standard_error": self.standard_error,
             "raw_ppg": raw,
             "raw_standard_error": raw_error,
+            "variance_reduction": {
+                key: times if math.isfinite(times) else None
+                for key, times in self.variance_reduction.items()
+            },
             "games": self.games,
             "plies": int(self.plies.sum()),
             "rates": self.rates() if self.games else None,
@@ -250,7 +254,10 @@ class MatchResult:
         )
         if self.luck_by:
             raw, raw_error = mean_and_error(self.raw_scores)
-            text += f" (luck-adjusted; raw {raw:+.4f} ± {raw_error:.4f})"
+            text += f" (luck-adjusted; raw {raw:+.4f} ± {raw_error:.4f}"
+            if math.isfinite(times := self.variance_reduction["both"]):
+                text += f"; as exact as {times * self.games:,.0f} games with other dice each"
+            text += ")"
         text += (
             f"; wins {rates['win']:.1%}, gammons {rates['win_gammon']:.1%} to "
             f"{rates['lose_gammon']:.1%}, backgammons {rates['win_backgammon']:.1%} to "

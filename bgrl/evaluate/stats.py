@@ -78,7 +78,12 @@ def control_variate(
 
 
 def variance_ratio(plain: ArrayLike, reduced: ArrayLike) -> float:
-    """How many times smaller the sample variance of `reduced` is than that of `plain`."""
+    """How many times smaller the sample variance of `reduced` is than that of `plain`.
+
+    inf if `reduced` does not vary, nan if either has fewer than 2 values.
+    """
+    if np.size(plain) < 2 or np.size(reduced) < 2:
+        return math.nan
     before = np.asarray(plain, dtype=np.float64).var(ddof=1)
     after = np.asarray(reduced, dtype=np.float64).var(ddof=1)
     return float(before / after) if after > 0 else math.inf

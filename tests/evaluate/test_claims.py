@@ -22,6 +22,7 @@ def test_luck_adjusted_and_raw_results_agree_over_20_000_games(names, net_player
         for name in names
     )
     result = play_match(a, b, 10_000, seed=1, luck=luck_evaluator(net_player(1)), workers=WORKERS)
+    print(result)
     luck, error = mean_and_error(result.luck.mean(axis=1))
     assert result.games == 20_000
     assert abs(luck) < 3.5 * error
@@ -29,21 +30,28 @@ def test_luck_adjusted_and_raw_results_agree_over_20_000_games(names, net_player
 
 
 @pytest.mark.gnubg
-def test_static_players_are_told_apart_to_a_hundredth_within_minutes():
-    pytest.importorskip("bgsage")
-    a, b = load_player("sage_0ply"), load_player("gnubg_0ply")
+@pytest.mark.parametrize("name", ["sage_0ply", "checkpoints/hard"])
+def test_static_players_are_told_apart_to_a_hundredth_within_minutes(name):
+    if name.startswith("sage"):
+        pytest.importorskip("bgsage")
+    a, b = load_player(name), load_player("gnubg_0ply")
     result = play_match(a, b, 400, seed=1, luck=luck_evaluator(b), workers=WORKERS)
+    print(result, f"in {result.seconds:.0f} s")
     assert result.standard_error <= 0.01
     assert result.seconds < 300
     assert result.variance_reduction["both"] >= 30
-    # Measured elsewhere over 18,046 games with duplicate dice: +0.001 ± .009.
-    assert abs(result.ppg - 0.001) < 4 * np.hypot(result.standard_error, 0.009)
+    if name.startswith("sage"):
+        # Measured elsewhere over 18,046 games with duplicate dice: +0.001 ± .009.
+        assert abs(result.ppg - 0.001) < 4 * np.hypot(result.standard_error, 0.009)
 
 
 @pytest.mark.gnubg
 def test_gnubg_at_2_plies_beats_itself_at_0():
-    a, b = load_player("gnubg_2ply"), load_player("gnubg_0ply")
-    result = play_match(a, b, 120, seed=1, luck=luck_evaluator(b), workers=WORKERS)
+    """By +0.088 ± .014, as measured elsewhere."""
+    pytest.importorskip("gnubg")
+    a, b = load_player("gnubg107_2ply"), load_player("gnubg_0ply")
+    result = play_match(a, b, 300, seed=1, luck=luck_evaluator(b), workers=WORKERS)
+    print(result)
     assert abs(result.ppg - 0.088) < 0.03 + 2 * result.standard_error
 
 
@@ -51,4 +59,5 @@ def test_gnubg_at_2_plies_beats_itself_at_0():
 def test_gnubg_beats_pubeval_by_the_known_margin():
     a, b = load_player("gnubg_0ply"), load_player("pubeval")
     result = play_match(a, b, 500, seed=1, luck=luck_evaluator(a), workers=WORKERS)
+    print(result)
     assert abs(result.ppg - 0.63) < 0.03
