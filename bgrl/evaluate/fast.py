@@ -49,7 +49,7 @@ def fast_player(player: Player) -> FastPlayer | None:
     # The exact types: a subclass may play otherwise.
     if type(player) is NetPlayer:
         return _fast(NET, player.net.arrays)
-    if type(player) is LevelPlayer and player.level.plies == 0:
+    if type(player) is LevelPlayer and player.level.plies == 0 and not player.searcher.bearoff:
         return _fast(LEVEL, player.searcher.net.arrays, player.level.choice)
     if type(player) is PubevalPlayer:
         return _fast(PUBEVAL)

@@ -20,7 +20,7 @@ from bgrl.players.player import EquityPlayer, swapped
 from bgrl.players.random import player_stream
 from bgrl.players.search import SearchPlayer
 from bgrl.players.style import BALANCED, Style, liking, weight_array
-from bgrl.search import Filters, MoveFilter, Searcher
+from bgrl.search import Bearoff, Filters, MoveFilter, Searcher
 from bgrl.search.nply import MAX_PLIES, NORMAL
 
 LEVEL_FILE = "level.json"
@@ -293,12 +293,12 @@ def write_level(level: Level, folder: Path, net: str) -> Path:
 class LevelPlayer(SearchPlayer):
     """A level: its search's ranking, a miss now and then, and its liking among the best plays.
 
-    Its own chance comes from ``start_game`` alone. ``rank_plays`` is without misses and style. It
-    looks into no bear-off databases, which an app does not have.
+    Its own chance comes from ``start_game`` alone. ``rank_plays`` is without misses and style.
+    ``bearoff``: databases to look positions up in, or None.
     """
 
-    def __init__(self, level: Level, net: FastNet):
-        super().__init__(Searcher(net, level.plies, level.filters), level.name)
+    def __init__(self, level: Level, net: FastNet, bearoff: Bearoff | None = None):
+        super().__init__(Searcher(net, level.plies, level.filters, bearoff), level.name)
         self.level = level
         self.choice = level.choice
         self.start_game(0, 0, 0)
@@ -306,7 +306,8 @@ class LevelPlayer(SearchPlayer):
     @property
     def identity(self) -> str:
         plays = replace(self.level, measured=None)
-        return f"level {plays} of net {self.searcher.net.hash}"
+        exact = "with" if self.searcher.bearoff else "without"
+        return f"level {plays} of net {self.searcher.net.hash} {exact} bear-off databases"
 
     def start_game(self, seed: int, game: int, seat: int) -> None:
         self._state = player_stream(seed, game, seat)
@@ -328,6 +329,8 @@ class LevelPlayer(SearchPlayer):
         return out
 
 
-def level_player(level: Level, net: FastNet) -> EquityPlayer:
-    """The player of ``level`` with ``net``."""
-    return NetPlayer(net, level.name) if level.plain else LevelPlayer(level, net)
+def level_player(level: Level, net: FastNet, bearoff: Bearoff | None = None) -> EquityPlayer:
+    """The player of ``level`` with ``net``, given the databases or None."""
+    if level.plain and bearoff is None:
+        return NetPlayer(net, level.name)
+    return LevelPlayer(level, net, bearoff)

@@ -92,13 +92,14 @@ def _styled_player(spec: str, style: Style, variant: Variant) -> Player:
 
     player = load_player(spec, variant)
     name = f"{player.name}@{style.name}"
+    bearoff = None
     if isinstance(player, LevelPlayer):
-        level, net = player.level, player.searcher.net
+        level, net, bearoff = player.level, player.searcher.net, player.searcher.bearoff
     elif isinstance(player, NetPlayer):
         level, net = Level(player.name), player.net
     else:
         raise BgrlError(f"{spec!r} is no level or net that could play in a style")
-    return level_player(replace(level, name=name, style=style, measured=None), net)
+    return level_player(replace(level, name=name, style=style, measured=None), net, bearoff)
 
 
 def is_level(folder: str | Path) -> bool:
