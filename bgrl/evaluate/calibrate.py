@@ -48,8 +48,10 @@ def find_scale(
     """
     trials: list[Trial] = []
 
-    def beyond(scale: float) -> float:
-        """How far a new trial is beyond the wanted value, which negative ones have yet to reach."""
+    def beyond(at: float) -> float:
+        """How far the trial of a scale, by its logarithm, is beyond what is wanted; below 0 a
+        larger scale is needed."""
+        scale = math.exp(at)
         trials.append(Trial(scale, *measure(scale)))
         gap = trials[-1].value - wanted
         return gap if rising else -gap
@@ -57,30 +59,33 @@ def find_scale(
     def done() -> bool:
         return abs(trials[-1].value - wanted) <= tolerance or len(trials) >= most
 
-    scale = min(max(start, NARROWEST), WIDEST)
-    gap = beyond(scale)
-    doublings = 1
+    at = math.log(min(max(start, NARROWEST), WIDEST))
+    gap = beyond(at)
+    x, gaps = [at], [gap]
     while not done():
-        if scale == (WIDEST if gap < 0 else NARROWEST):
+        # Out to the other side of the wanted value, along the line through the last two trials.
+        step = math.log(2.0) if gap < 0 else -math.log(2.0)
+        if len(x) > 1:
+            nearer = 1 - gap / gaps[-2]
+            line = (x[-1] - x[-2]) * (1 - nearer) / nearer if nearer > 0 else math.inf
+            step *= min(max(1.1 * abs(line / step), 0.1), 4.0)
+        at = min(max(at + step, math.log(NARROWEST)), math.log(WIDEST))
+        if at == x[-1]:
             reached = nearest(trials, wanted)
             raise BgrlError(
                 f"misses of any scale leave {wanted:g} out of reach: the nearest is "
-                f"{reached.value:.4g}, at a scale of {reached.scale:g}"
+                f"{reached.value:.4g}, at a scale of {reached.scale:.4g}"
             )
-        before, gap_before = scale, gap
-        step = 2.0**doublings
-        scale = min(max(scale * step if gap < 0 else scale / step, NARROWEST), WIDEST)
-        gap = beyond(scale)
-        if (gap < 0) != (gap_before < 0):
+        gap = beyond(at)
+        x.append(at)
+        gaps.append(gap)
+        if (gap < 0) != (gaps[-2] < 0):
             break
-        doublings = 2 * len(trials) - 3
-    else:
-        return trials
-    x, gaps = [math.log(before), math.log(scale)], [gap_before, gap]
+    x, gaps = x[-2:], gaps[-2:]
     last = -1
     while not done():
         at = x[0] - gaps[0] * (x[1] - x[0]) / (gaps[1] - gaps[0])
-        gap = beyond(math.exp(at))
+        gap = beyond(at)
         side = 0 if (gap < 0) == (gaps[0] < 0) else 1
         x[side], gaps[side] = at, gap
         if side == last:

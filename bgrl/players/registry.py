@@ -14,6 +14,7 @@ GNUBG_PROGRAM = re.compile(r"gnubg_program_([0-3])ply")
 GNUBG = re.compile(r"gnubg(107)?_([0-3])ply")
 SAGE = re.compile(r"sage_([0-2])ply")
 SEARCH = re.compile(r"(.+)@([0-3])ply")
+ADAPTIVE = re.compile(r"adaptive@(\d+(?:\.\d+)?)")
 STYLED = re.compile(rf"(.+)@({'|'.join(STYLES)})")
 
 
@@ -57,6 +58,8 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
     levels = shipped("checkpoints")
     if match := SEARCH.fullmatch(text):
         return _search_player(match[1], int(match[2]), variant)
+    if match := ADAPTIVE.fullmatch(text):
+        return _adaptive_player(text, float(match[1]), levels, variant)
     if match := STYLED.fullmatch(text):
         return _styled_player(match[1], STYLES[match[2]], variant)
     for folder in (Path(text), levels / text):
@@ -100,6 +103,16 @@ def _styled_player(spec: str, style: Style, variant: Variant) -> Player:
     else:
         raise BgrlError(f"{spec!r} is no level or net that could play in a style")
     return level_player(replace(level, name=name, style=style, measured=None), net, bearoff)
+
+
+def _adaptive_player(name: str, pr: float, levels: Path, variant: Variant) -> Player:
+    from bgrl.players.adaptive import adapt
+    from bgrl.players.level import level_player, read_level
+    from bgrl.players.net import NetPlayer
+
+    known = [read_level(folder) for folder in sorted(levels.glob("*")) if is_level(folder)]
+    level, net = adapt(pr, known)
+    return level_player(replace(level, name=name), NetPlayer.load(net, variant).net)
 
 
 def is_level(folder: str | Path) -> bool:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from bgrl.evaluate.stats import mean_and_error
 from bgrl.game import BACKGAMMON, HYPERGAMMON
 from bgrl.game.dice import ROLLS
 from bgrl.players import load_player
+from bgrl.players.level import Level, LevelPlayer, Misses
+from bgrl.players.style import AGGRESSIVE, BALANCED
 
 
 def columns(result):
@@ -36,10 +39,25 @@ def general(monkeypatch):
     monkeypatch.setattr(match_module, "fast_pair", lambda *args: None)
 
 
-@pytest.mark.parametrize("names", [("net1", "pubeval"), ("random", "net2"), ("net1", "net2")])
+def named(name, net_player):
+    """A player by name; "missing" and "styled" are levels of net 2."""
+    if name.startswith("net"):
+        return net_player(int(name[3:]))
+    if name in ("missing", "styled"):
+        style = replace(AGGRESSIVE, loss=0.05) if name == "styled" else BALANCED
+        level = Level(name, misses=Misses(0.8, 0.05), style=style)
+        return LevelPlayer(level, net_player(2).net)
+    return load_player(name)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("net1", "pubeval"), ("random", "net2"), ("net1", "net2"), ("missing", "net1"),
+     ("random", "styled"), ("styled", "missing")],
+)  # fmt: skip
 @pytest.mark.parametrize("with_luck", [False, True])
 def test_the_kernel_plays_the_games_of_the_general_path(names, with_luck, net_player, monkeypatch):
-    a, b = (net_player(int(n[3:])) if n.startswith("net") else load_player(n) for n in names)
+    a, b = (named(name, net_player) for name in names)
     luck = luck_evaluator(net_player(3)) if with_luck else None
     fast = play_match(a, b, 8, seed=5, luck=luck)
     fast_checks = [

@@ -1,12 +1,13 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bgrl.errors import BgrlError
 from bgrl.evaluate.match import MatchResult
-from bgrl.evaluate.ratings import ELO, FIBS, cross_table, rate
+from bgrl.evaluate.ratings import ELO, FIBS, cross_table, one_point, rate, wins
 from bgrl.game import BACKGAMMON
 
 
@@ -66,6 +67,29 @@ def test_errors_cover_the_truth_as_often_as_they_say(same_dice):
     assert 270 <= covered <= 297  # 285 ± 3.8 expected
     # Errors that ignored the common dice would make these .63 for same_dice = .6.
     assert 0.88 < np.std(zs) < 1.12
+
+
+def test_luck_taken_off_leaves_the_rating_and_lowers_its_error():
+    """Luck of expectation 0 that explains most of each game, in games that count one point."""
+    rng = np.random.default_rng(3)
+    p, pairs = 0.6, 200
+    truth = ELO * math.log10(p / (1 - p))
+    zs, errors = [], {"luck": [], "none": []}
+    for _ in range(200):
+        won = rng.random((pairs, 2)) < p
+        luck = np.where(won, 1, -1) - (2 * p - 1) + rng.normal(0, 0.2, (pairs, 2))
+        played = match("a", "b", np.where(won, rng.integers(1, 4, (pairs, 2)), -1))
+        adjusted = replace(played, variant=one_point(BACKGAMMON), luck=luck)
+        for name, one in (("luck", adjusted), ("none", replace(adjusted, luck=0 * luck))):
+            ratings = rate([one], anchor="b")
+            errors[name].append(ratings.error("a"))
+            if name == "luck":
+                zs.append((ratings.values[0] - truth) / ratings.error("a"))
+    assert np.mean(errors["luck"]) < np.mean(errors["none"]) / 3
+    assert abs(np.mean(zs)) < 0.35
+    assert 0.85 < np.std(zs) < 1.15
+    # Luck in points says nothing about wins.
+    assert np.array_equal(wins(replace(played, luck=luck)), won)
 
 
 def test_a_player_who_wins_everything_has_a_finite_rating():
