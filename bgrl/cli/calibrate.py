@@ -32,6 +32,8 @@ from bgrl.players.level import (
 from bgrl.players.registry import is_level
 from bgrl.players.style import style_named
 
+# Overrides that change nothing about the level.
+FREE_KEYS = ("workers=", "folder=")
 # How near a trial has to come; the check's error is what the level's rating is known to.
 RATING_TOLERANCE, PR_TOLERANCE = 4.0, 0.02
 
@@ -39,14 +41,17 @@ RATING_TOLERANCE, PR_TOLERANCE = 4.0, 0.02
 def run(config: CalibrateConfig, launch: Launch) -> None:
     """Search for the misses that the wanted strength needs, measure, and write the level."""
     _check(config)
-    folder = shipped("checkpoints") / config.level  # a path of its own stays what it is
+    folder = Path(config.level)
+    if len(folder.parts) == 1:
+        folder = shipped("checkpoints") / folder
     level, net_name, net = _before(config, folder)
     calibration = Calibration(config, level, net)
     if config.rating is not None:
         level = calibration.search(calibration.rating, config.rating, RATING_TOLERANCE)
     elif config.pr is not None:
         level = calibration.search(calibration.pr_of_misses(), config.pr, PR_TOLERANCE)
-    measured = calibration.measured(level, " ".join(["bgrl calibrate", *launch.overrides]))
+    given = [one for one in launch.overrides if not one.startswith(FREE_KEYS)]
+    measured = calibration.measured(level, " ".join(["bgrl calibrate", *given]))
     level = replace(level, measured=measured)
     path = write_level(level, folder, net_name)
     print(_text(level, config))
@@ -190,8 +195,9 @@ def _text(level: Level, config: CalibrateConfig) -> str:
     assert pr is not None
     wanted = "" if config.rating is None else f" (wanted {config.rating:g})"
     wanted_pr = "" if config.pr is None else f" (wanted {config.pr:g})"
+    against = f" over {rating.games:,} games against {rating.anchor}" if rating.games else ""
     return (
-        f"{level.name}: rating {rating.value:.1f} ± {rating.error:.1f}{wanted} over "
-        f"{rating.games:,} games against {rating.anchor}, PR {pr.value:.2f} ± {pr.error:.2f}"
-        f"{wanted_pr} on {pr.decisions:,} decisions; {level.misses or 'no misses'}"
+        f"{level.name}: rating {rating.value:.1f} ± {rating.error:.1f}{wanted}{against}, PR "
+        f"{pr.value:.2f} ± {pr.error:.2f}{wanted_pr} on {pr.decisions:,} decisions; "
+        f"{level.misses or 'no misses'}"
     )

@@ -111,7 +111,7 @@ def test_the_command_writes_a_level_and_goes_on(folder, capsys):
     assert abs(rating.value - 800) < 5 * rating.error
     assert (rating.games, rating.seed, rating.anchor_rating) == (100, 4, 1000)
     assert level.measured.net == load_player(folder / "net").net.hash
-    assert level.measured.command.endswith("rating=800 seed=3")
+    assert level.measured.command.endswith("check_games=100 rating=800 seed=3")
     # From nothing, and from the games already played, the same level comes out.
     text = (folder / "weak" / "level.json").read_text()
     for _ in range(2):
