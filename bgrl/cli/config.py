@@ -143,10 +143,13 @@ class ReferenceConfig:
 class ExportConfig:
     net: str | None = MISSING
     level: str | None = MISSING
+    small: list[str] = MISSING
     folder: Path = MISSING
     coreml: bool = MISSING
     positions: int = MISSING
+    games: int = MISSING
     seed: int = MISSING
+    workers: int | None = MISSING
 
 
 @dataclass

@@ -190,12 +190,29 @@ def _bundle(path: Path) -> tuple[str, Facts]:
     for name, level in bundle.levels.items():
         misses = level.misses
         how = f"misses at rate {misses.rate:g}, scale {misses.scale:g}" if misses else "no misses"
-        facts[f"level {name}"] = f"net {bundle.nets[name]}, {level.plies} plies, {how}"
+        strength = "".join(
+            f", {name} {found.value:.1f} ± {found.error:.1f}"
+            for name, found in _strength(level.measured)
+        )
+        facts[f"level {name}"] = (
+            f"net {bundle.nets[name]}, {level.plies} plies, {how}, {level.style.name}{strength}"
+        )
     for name, net in bundle.record["nets"].items():
         for storage, stored in net["stored"].items():
             size = bundle.record["files"][stored["files"][0]]["bytes"]
-            facts[f"net {name} as {storage}"] = f"{stored['net']}, {size:,} bytes as ONNX"
+            loss = stored["loss"]
+            facts[f"net {name} as {storage}"] = f"{stored['net']}, {size:,} bytes as ONNX" + (
+                f", loses {loss['points_a_game']:+.4f} ± {loss['standard_error']:.4f} points a "
+                f"game in {loss['games']:,} games"
+                if loss
+                else ""
+            )
     return "a bundle of levels for apps", facts
+
+
+def _strength(measured: Any) -> list[tuple[str, Any]]:
+    found = [("rating", measured.rating), ("PR", measured.pr)] if measured else []
+    return [(name, value) for name, value in found if value]
 
 
 def _flat(path: Path) -> tuple[str, Facts]:

@@ -4,8 +4,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from bgrl.errors import BgrlError
 from bgrl.export.coreml import write_coreml
-from bgrl.export.golden import golden_vectors, write_golden
+from bgrl.export.golden import bearoff_golden, golden_vectors, write_golden
 from bgrl.export.onnx import write_onnx
 from bgrl.export.parity import TOLERANCE, Parity, compare
 from bgrl.export.positions import constructed_positions, sampled_positions
@@ -31,8 +31,13 @@ from bgrl.players.bundle import (
     open_bundle,
 )
 from bgrl.players.level import Level
+from bgrl.players.style import STYLES
+from bgrl.search import Bearoff
+from bgrl.search.compact import SUFFIX as BEAROFF_SUFFIX
+from bgrl.search.compact import CompactBearoff, write_compact
 
 COREML_SUFFIX = ".mlpackage"
+SMALLER_SUFFIX = ".small"
 SCHEMA_FOLDER = "schemas"
 
 
@@ -72,24 +77,37 @@ def export_net(
     return export_levels([(Level("net"), weights)], folder, positions, seed)
 
 
+@dataclass(frozen=True)
+class Loss:
+    """What a stored net loses against the full one, in points a game, with its standard error."""
+
+    points_a_game: float
+    standard_error: float
+    games: int
+    seed: int
+
+
 def export_levels(
     levels: Sequence[tuple[Level, Weights]],
     folder: str | os.PathLike,
     positions: int = 1000,
     seed: int = 1,
     coreml: bool = False,
+    smaller: Mapping[str, Weights] | None = None,
 ) -> Export:
     """Publish levels and their nets as the bundle ``folder``, replacing a bundle that is there.
 
-    Each net is named after the first level that plays it, and comes as ONNX and as a flat file,
-    its weights stored as float32, float16 and int8, with golden vectors, and if ``coreml`` is true
-    as a Core ML package (which is not run: that takes macOS). Every ONNX file is first
-    compared with torch and the numba twin, on ``positions`` positions of games and on constructed
-    ones that put every count on every slot.
+    Each net is named after the first level that plays as it does by itself, else the first that has
+    it. It comes as ONNX and as a flat file, its weights stored as float32, float16 and int8, with
+    golden vectors and the bear-off database of its game, and if ``coreml`` is true as a Core ML
+    package (which is not run: that takes macOS). ``smaller``: by the name of a level, a further net
+    that an app may take for the level's own, in the same files. Every ONNX file is first compared
+    with torch and the numba twin, on ``positions`` positions of games and on constructed ones that
+    put every count on every slot.
 
     Raises BgrlError, and publishes nothing, if they differ by 1e-5 or more, if ``positions`` is
-    not positive, if two levels share a name, or if ``folder`` holds anything but a bundle;
-    MissingExtra without the extra.
+    not positive, if two levels share a name, if a smaller net is for no level or another game, or
+    if ``folder`` holds anything but a bundle; MissingExtra without the extra.
     """
     folder = Path(folder)
     names = [level.name for level, _ in levels]
@@ -101,20 +119,20 @@ def export_levels(
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
             raise BgrlError(f"level {name!r} cannot name a file: letters, digits, - and _ can")
     _refuse_foreign(folder)
-    net_names: dict[str, str] = {}
+    sources = _nets(levels, smaller or {})
+    net_names = {source.weights.hash: source.name for source in reversed(sources)}
     parities: dict[str, Parity] = {}
     nets: dict[str, dict[str, Any]] = {}
     with atomic_dir(folder) as beside:
-        for level, weights in levels:
-            if weights.hash not in net_names:
-                net_names[weights.hash] = level.name
-                playing = [one for one, net in levels if net.hash == weights.hash]
-                found, record = _write_net(weights, playing, beside, positions, seed)
-                if coreml:
-                    write_coreml(weights, beside / f"{level.name}{COREML_SUFFIX}")
-                    record["coreml"] = f"{level.name}{COREML_SUFFIX}"
-                parities |= found
-                nets[level.name] = record
+        for source in sources:
+            bearoff = _write_bearoff(beside, source.weights.variant.checkers)
+            found, record = _write_net(source, bearoff, beside, positions, seed)
+            if coreml:
+                package = f"{source.name}{COREML_SUFFIX}"
+                write_coreml(source.weights, beside / package)
+                record["coreml"] = package
+            parities |= found
+            nets[source.name] = record
         atomic_write_json(
             beside / LEVELS_FILE,
             {
@@ -123,6 +141,7 @@ def export_levels(
                 "levels": [
                     level.to_json() | {"net": net_names[weights.hash]} for level, weights in levels
                 ],
+                "styles": [asdict(style) for style in STYLES.values()],
             },
         )
         (beside / SCHEMA_FOLDER).mkdir()
@@ -151,14 +170,71 @@ def export_levels(
     return Export(folder, parities)
 
 
+def record_losses(folder: str | os.PathLike, losses: Mapping[tuple[str, str], Loss]) -> None:
+    """Write what was measured into a bundle's description, by (net, how it is stored)."""
+    path = Path(folder) / BUNDLE_FILE
+    record = read_json(path)
+    for (net, storage), loss in losses.items():
+        record["nets"][net]["stored"][storage]["loss"] = asdict(loss)
+    atomic_write_json(path, record)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A net to write: its name, the levels that play it, and the net that it is smaller than."""
+
+    name: str
+    weights: Weights
+    levels: list[Level]
+    smaller_than: str | None
+
+
+def _nets(levels: Sequence[tuple[Level, Weights]], smaller: Mapping[str, Weights]) -> list[_Source]:
+    """The nets of a bundle, each once."""
+    playing: dict[str, list[Level]] = {}
+    for level, weights in levels:
+        playing.setdefault(weights.hash, []).append(level)
+    sources: dict[str, _Source] = {}
+    for _, weights in levels:
+        users = playing[weights.hash]
+        named = next((level for level in users if level.plain), users[0])
+        sources.setdefault(weights.hash, _Source(named.name, weights, users, None))
+    by_level = {level.name: sources[weights.hash] for level, weights in levels}
+    small: dict[str, _Source] = {}
+    for level_name, weights in smaller.items():
+        if level_name not in by_level:
+            raise BgrlError(f"a smaller net is for level {level_name!r}, which is not exported")
+        full = by_level[level_name]
+        if full.weights.variant != weights.variant:
+            raise BgrlError(
+                f"the smaller net for level {level_name} plays {weights.variant.name}, not "
+                f"{full.weights.variant.name}"
+            )
+        if weights.hash in sources or full.name in small:
+            raise BgrlError(f"level {level_name}: its net has a smaller one already, or is that")
+        small[full.name] = _Source(f"{full.name}{SMALLER_SUFFIX}", weights, [], full.name)
+    return [*sources.values(), *small.values()]
+
+
+def _write_bearoff(folder: Path, checkers: int) -> CompactBearoff:
+    """Write the database of games with so many checkers a side, and its golden vectors."""
+    path = folder / f"bearoff-{checkers}{BEAROFF_SUFFIX}"
+    if path.is_file():
+        return CompactBearoff.load(path)
+    bearoff = CompactBearoff.load(write_compact(path, checkers))
+    golden = bearoff_golden(bearoff, checkers, path.name)
+    write_golden(golden, folder / f"bearoff-{checkers}.golden.json")
+    return bearoff
+
+
 def _write_net(
-    weights: Weights, levels: Sequence[Level], folder: Path, positions: int, seed: int
+    source: _Source, bearoff: Bearoff, folder: Path, positions: int, seed: int
 ) -> tuple[dict[str, Parity], dict[str, Any]]:
-    """Write the files of the net of ``levels``, named after the first.
+    """Write the files of a net.
 
     Returns the parities by ONNX file and the bundle's record of the net.
     """
-    name = levels[0].name
+    name, weights = source.name, source.weights
     sampled = sampled_positions(FastNet(weights), positions, seed)
     boards = np.concatenate([sampled, constructed_positions(weights.variant, seed)])
     exact = FastNet(weights).evaluate(boards)
@@ -181,13 +257,18 @@ def _write_net(
             "net": kept.hash,
             "files": [onnx.name, flat.name],
             "largest_difference": float(np.abs(FastNet(kept).evaluate(boards) - exact).max()),
+            "loss": None,
         }
-    write_golden(golden_vectors(weights, boards, levels), folder / f"{name}.golden.json")
+    golden = golden_vectors(weights, boards, source.levels, bearoff)
+    write_golden(golden, folder / f"{name}.golden.json")
     record = {
         "variant": weights.variant.name,
+        "points": list(weights.variant.points),
         "encoder": weights.encoder.name,
         "hidden": list(weights.hidden),
+        "smaller_than": source.smaller_than,
         "golden": f"{name}.golden.json",
+        "bearoff": bearoff.folder.name,
         "stored": stored,
         "made": weights.made,
     }

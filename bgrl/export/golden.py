@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +14,38 @@ from bgrl.export.onnx import LAYOUT, PERSPECTIVE
 from bgrl.export.positions import KINDS, covering, kind_of
 from bgrl.files import atomic_write_bytes, read_json
 from bgrl.game import Position
-from bgrl.game.board import SLOTS, loss_level
+from bgrl.game.board import HOME, OFF, SLOTS, loss_level
 from bgrl.game.dice import ROLLS
 from bgrl.game.outcomes import OUTPUTS, equity
 from bgrl.game.plays import apply_play
 from bgrl.nets import FastNet, Weights
 from bgrl.players.level import Level, LevelPlayer
+from bgrl.players.style import STYLES
+from bgrl.search import Bearoff
+from bgrl.search.bearoff import home_index
 
 FORMAT = "bgrl.golden"
+BEAROFF_FORMAT = "bgrl.bearoff.golden"
 VERSION = 1
 OF_EACH_KIND = 8
+BEAROFF_CASES = 36
 DECISIONS = 24
 CHANCES = (0.0, 0.35, 0.7, 0.95)
 
 
 def golden_vectors(
-    weights: Weights, boards: np.ndarray, levels: Sequence[Level] = ()
+    weights: Weights,
+    boards: np.ndarray,
+    levels: Sequence[Level] = (),
+    bearoff: Bearoff | None = None,
 ) -> dict[str, Any]:
     """A selection of ``boards`` int8[N, 2, 26] with what the net makes of each, as plain JSON.
 
     ``cases`` hold inputs, probabilities and equity. They start with the variant's starting
     position, and then have the first few of each kind and enough others to show every input at
     zero and above it, where some board does. ``decisions`` hold a roll on some of them: every final
-    position with its equity, best first, and what each of ``levels`` plays for given random
-    numbers.
+    position with its equity by the net, best first, and what each of ``levels`` plays, looking into
+    ``bearoff``, for given random numbers in its own style (null) and in each of the others.
     """
     chosen = dict.fromkeys(i for kind in KINDS for i in _first(boards, kind))
     chosen |= dict.fromkeys(covering(weights.encoder, boards).tolist())
@@ -69,7 +78,7 @@ def golden_vectors(
             }
             for board, x, p, e in zip(selected, inputs, probabilities, equities, strict=True)
         ],
-        "decisions": _decisions(weights, selected, levels),
+        "decisions": _decisions(weights, selected, levels, bearoff),
     }
 
 
@@ -78,11 +87,53 @@ def write_golden(golden: dict[str, Any], path: str | os.PathLike) -> Path:
     lines = []
     for key, value in golden.items():
         text = json.dumps(value, allow_nan=False)
-        if key in ("cases", "decisions"):
+        if isinstance(value, list) and value and isinstance(value[0], dict):
             text = "[\n" + ",\n".join(json.dumps(case, allow_nan=False) for case in value) + "\n]"
         lines.append(f"{json.dumps(key)}: {text}")
     atomic_write_bytes(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
     return Path(path)
+
+
+def bearoff_golden(bearoff: Bearoff, checkers: int, file: str) -> dict[str, Any]:
+    """Golden vectors of a bear-off database, the file ``file`` of ``checkers``, as plain JSON.
+
+    ``cases`` hold positions with both sides home, how many rolls each side needs with what chance
+    (from 0 rolls on, and for the first checker null unless all are on the points), and the five
+    probabilities.
+    """
+    random = np.random.default_rng(1)
+    cases = []
+    for case in range(BEAROFF_CASES):
+        board = np.zeros((2, SLOTS), np.int8)
+        for side, row in enumerate(board):
+            left = int(random.integers(1, checkers + 1))
+            lowest = 1
+            if case < BEAROFF_CASES // 3:
+                # One side may lose a gammon: it has nothing off yet, and the other is nearly done.
+                if case % 2 == side:
+                    left, lowest = checkers, 5
+                else:
+                    left = min(left, 3)
+            np.add.at(row, random.integers(lowest, HOME + 1, left), 1)
+            row[OFF] = checkers - left
+        homes = [int(home_index(board, side)) for side in (0, 1)]
+        cases.append(
+            {
+                "board": board.tolist(),
+                "homes": homes,
+                "all_off": [_trimmed(bearoff.rolls(row)) for row in board],
+                "first_off": [
+                    None if row[OFF] else _trimmed(bearoff.rolls_to_first(row)) for row in board
+                ],
+                "probabilities": bearoff.evaluate(board).tolist(),
+            }
+        )
+    return {"format": BEAROFF_FORMAT, "version": VERSION, "file": file, "cases": cases}
+
+
+def _trimmed(chances: np.ndarray) -> list[float]:
+    """The chances up to the last above 0."""
+    return np.trim_zeros(chances, "b").tolist()
 
 
 def check_golden(path: str | os.PathLike, weights: Weights) -> float:
@@ -121,12 +172,22 @@ def clear(equities: np.ndarray) -> bool:
 
 
 def _decisions(
-    weights: Weights, boards: np.ndarray, levels: Sequence[Level]
+    weights: Weights, boards: np.ndarray, levels: Sequence[Level], bearoff: Bearoff | None
 ) -> list[dict[str, Any]]:
     net = FastNet(weights)
-    players = [LevelPlayer(level, net) for level in levels]
+    # A style shows where nothing is missed: at the chance 0.
+    ways: list[tuple[LevelPlayer, str | None, float]] = []
+    for level in levels:
+        player = LevelPlayer(level, net, bearoff)
+        ways += [(player, None, chance) for chance in CHANCES]
+        for name, style in STYLES.items():
+            if name != level.style.name:
+                styled = LevelPlayer(replace(level, style=style), net, bearoff)
+                ways.append((styled, name, 0.0))
     decisions: list[dict[str, Any]] = []
     for i, board in enumerate(boards):
+        if len(decisions) == DECISIONS:
+            break
         die1, die2 = (int(die) for die in ROLLS[i % len(ROLLS), :2])
         plays, equities, _ = net.plays(board, die1, die2)
         if loss_level(board) or not len(plays) or not clear(equities):
@@ -135,8 +196,6 @@ def _decisions(
         for play, out in zip(plays, after, strict=True):
             apply_play(board, play, out)
         order = np.argsort(-equities, kind="stable")
-        if len(decisions) == DECISIONS:
-            break
         decisions.append(
             {
                 "board": board.tolist(),
@@ -146,12 +205,12 @@ def _decisions(
                 ],
                 "chosen": [
                     {
-                        "level": player.name,
+                        "level": player.level.name,
+                        "style": style_name,
                         "chance": chance,
                         "board": player.choose_by(board, die1, die2, chance).tolist(),
                     }
-                    for player in players
-                    for chance in CHANCES
+                    for player, style_name, chance in ways
                 ],
             }
         )

@@ -1,8 +1,9 @@
 """Bundles: levels and their nets as files for apps, read back and checked.
 
 A bundle is a folder with ``bundle.json``, which names every other file with its size and SHA-256,
-``levels.json``, and each net as ONNX, as a flat file (:mod:`bgrl.nets.flat`) and with golden
-vectors. :func:`bgrl.export.export_levels` writes one.
+``levels.json``, each net as ONNX, as a flat file (:mod:`bgrl.nets.flat`) and with golden vectors,
+and the bear-off database of its game (:mod:`bgrl.search.compact`).
+:func:`bgrl.export.export_levels` writes one.
 """
 
 import os
@@ -18,6 +19,7 @@ from bgrl.nets.flat import read_flat
 from bgrl.players.level import Level, level_player
 from bgrl.players.net import NetPlayer
 from bgrl.players.player import EquityPlayer
+from bgrl.search.compact import CompactBearoff
 
 FORMAT = "bgrl.bundle"
 LEVELS_FORMAT = "bgrl.levels"
@@ -50,7 +52,11 @@ class Bundle:
             raise BgrlError(
                 f"{self.folder}: level {level} plays {weights.variant.name}, not {variant.name}"
             )
-        return level_player(self.levels[level], FastNet(weights))
+        return level_player(self.levels[level], FastNet(weights), self.bearoff(level))
+
+    def bearoff(self, level: str) -> CompactBearoff:
+        """The bear-off database that a level looks into."""
+        return CompactBearoff.load(self.folder / self.record["nets"][self.nets[level]]["bearoff"])
 
 
 def load_exported(path: Path, variant: Variant | None = None) -> EquityPlayer:
@@ -103,9 +109,15 @@ def open_bundle(folder: str | os.PathLike) -> Bundle:
         raise CorruptFile(f"{where}: holds no levels")
     levels = [Level.from_json(entry, str(where)) for entry in entries]
     nets = {level.name: str(entry.get("net")) for level, entry in zip(levels, entries, strict=True)}
+    described = record.get("nets")
     for net in nets.values():
-        if f"{net}{FLAT_SUFFIX}" not in files:
+        if f"{net}{FLAT_SUFFIX}" not in files or not isinstance(described, dict):
             raise CorruptFile(f"{where}: names the net {net}, which {BUNDLE_FILE} does not")
+        facts = described.get(net)
+        if not isinstance(facts, dict) or facts.get("bearoff") not in files:
+            raise CorruptFile(
+                f"{folder / BUNDLE_FILE}: names no bear-off database for the net {net}"
+            )
     return Bundle(folder, record, {level.name: level for level in levels}, nets)
 
 

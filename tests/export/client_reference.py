@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,56 +10,78 @@ import numpy as np
 from bgrl.export.golden import clear
 from bgrl.export.positions import kind_of, sampled_positions
 from bgrl.game.plays import apply_play, generate_plays, new_play_buffer
-from bgrl.nets import FastNet
+from bgrl.nets import FastNet, Weights
+from bgrl.nets.flat import read_flat
 from bgrl.players.bundle import Bundle
 from bgrl.players.level import LevelPlayer
+from bgrl.players.style import STYLES
 from bgrl.search import Searcher
+
+ROUNDING = 1e-5
 
 
 def write_reference(
-    bundle: Bundle, path: Path, positions: int, decisions: int, values: int, seed: int = 11
+    bundle: Bundle,
+    path: Path,
+    positions: int,
+    rolls: int,
+    decisions: int,
+    deep: int,
+    values: int,
+    seed: int = 11,
 ) -> None:
-    """Write the reference of ``bundle``; the counts say how much of each."""
+    """Write the reference of ``bundle``; the counts say how much of each.
+
+    positions: of which every net's probabilities are compared; rolls: of which all plays are;
+    decisions: of each level that looks no further, half of them in its own style and the rest in
+    the others; deep: likewise of each that does; values: positions looked into by each of those.
+    """
     random = np.random.default_rng(seed)
-    first = next(iter(bundle.levels))
-    net = FastNet(bundle.weights(first))
-    boards = sampled_positions(net, positions, seed)
+    nets = {name: FastNet(read_flat(bundle.folder / f"{name}.bgnet")) for name in _nets(bundle)}
+    boards = sampled_positions(next(iter(nets.values())), positions, seed)
     going_on = [i for i in range(len(boards)) if kind_of(boards[i]) != "over"]
-    players = [
-        LevelPlayer(level, FastNet(bundle.weights(name))) for name, level in bundle.levels.items()
-    ]
-    rolls = []
-    for board in boards[:decisions]:
+    listed = []
+    for board in boards[:rolls]:
         die1, die2 = _roll(random)
-        rolls.append({"dice": [die1, die2], "finals": _base64(_finals(board, die1, die2))})
+        listed.append({"dice": [die1, die2], "finals": _base64(_finals(board, die1, die2))})
     choices = []
-    while len(choices) < decisions:
-        at = int(random.choice(going_on))
-        die1, die2 = _roll(random)
-        # Looking ahead takes long in the browser: such levels decide seldom.
-        seldom = len(choices) % 20 == 0
-        fit = [player for player in players if (player.level.plies > 0) == seldom] or players
-        player = fit[len(choices) % len(fit)]
-        plays, equities, _ = player.searcher.net.plays(boards[at], die1, die2)
-        if len(plays) == 0 or not clear(equities):
-            continue
-        chance = float(random.random())
-        chosen = player.choose_by(boards[at], die1, die2, chance)
-        choices.append(
-            {
-                "level": player.name,
-                "at": at,
-                "dice": [die1, die2],
-                "chance": chance,
-                "board": _base64(chosen),
-            }
-        )
     looked = []
     for name, level in bundle.levels.items():
-        searcher = Searcher(bundle.weights(name), level.plies, level.filters)
+        net, bearoff = nets[bundle.nets[name]], bundle.bearoff(name)
+        others = [style for style in STYLES.values() if style.name != level.style.name]
+        players: list[tuple[LevelPlayer, str | None]] = []
+        for style in others:
+            styled = LevelPlayer(replace(level, style=style), net, bearoff)
+            players += [(LevelPlayer(level, net, bearoff), None), (styled, style.name)]
+        wanted = deep if level.plies else decisions
+        made = 0
+        while made < wanted:
+            player, style_name = players[made % len(players)]
+            at = int(random.choice(going_on))
+            die1, die2 = _roll(random)
+            if not _certain(player, boards[at], die1, die2):
+                continue
+            chance = float(random.random())
+            choices.append(
+                {
+                    "level": name,
+                    "style": style_name,
+                    "at": at,
+                    "dice": [die1, die2],
+                    "chance": chance,
+                    "board": _base64(player.choose_by(boards[at], die1, die2, chance)),
+                }
+            )
+            made += 1
+        weights = bundle.weights(name)
+        searcher = Searcher(weights, level.plies, level.filters, bearoff)
+        shaken = Searcher(_shaken(weights, random), level.plies, level.filters, bearoff)
         for plies in range(1, level.plies + 1):
             for at in random.choice(going_on, values):
                 value = searcher.evaluate(boards[at], plies)
+                # Of plays that are equally good but for rounding, either may be looked into.
+                if np.abs(value - shaken.evaluate(boards[at], plies)).max() > ROUNDING:
+                    continue
                 looked.append(
                     {
                         "level": name,
@@ -69,12 +92,46 @@ def write_reference(
                 )
     reference = {
         "boards": _base64(boards),
-        "probabilities": _base64(net.evaluate(boards)),
-        "rolls": rolls,
+        "probabilities": {name: _base64(net.evaluate(boards)) for name, net in nets.items()},
+        "rolls": listed,
         "choices": choices,
         "values": looked,
     }
     path.write_text(json.dumps(reference))
+
+
+def _shaken(weights: Weights, random: np.random.Generator) -> Weights:
+    """The weights, each changed by about as much as rounding does."""
+    layers = [
+        (weight * (1 + 1e-6 * random.standard_normal(weight.shape)).astype(np.float32), bias)
+        for weight, bias in weights.layers
+    ]
+    return Weights(weights.encoder, weights.variant, layers)
+
+
+def _nets(bundle: Bundle) -> list[str]:
+    return list(bundle.record["nets"])
+
+
+def _certain(player: LevelPlayer, board: np.ndarray, die1: int, die2: int) -> bool:
+    """Whether rounding can't change what ``player`` does: no play is as good as the next or as a
+    limit, but for rounding. What is left out is about one decision in fifty."""
+    plays, equities, _ = player.searcher.net.plays(board, die1, die2)
+    if len(plays) == 0 or not clear(equities):
+        return False
+    found = player.searcher.plays(board, die1, die2)
+    lost = found.equities.max() - found.equities[found.plies == found.plies.max()]
+    limits = [player.level.style.loss, *(chosen.threshold for chosen in _filters(player))]
+    lost_at_first = equities.max() - equities
+    return all(
+        np.abs(np.concatenate([lost, lost_at_first]) - limit).min() > ROUNDING
+        for limit in limits
+        if limit > 0
+    )
+
+
+def _filters(player: LevelPlayer) -> list:
+    return [chosen for chosen in player.level.filters.root if chosen and player.level.plies]
 
 
 def _finals(board: np.ndarray, die1: int, die2: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import pytest
 
 from bgrl.cli.main import main
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
-from bgrl.export import OnnxNet, export_levels, read_onnx
+from bgrl.export import Loss, OnnxNet, export_levels, read_onnx, record_losses
 from bgrl.export.positions import sampled_positions
 from bgrl.files import sha256_file
 from bgrl.game import HYPERGAMMON, Position
@@ -20,7 +20,9 @@ from bgrl.players import load_player
 from bgrl.players.bundle import open_bundle
 from bgrl.players.level import Level, LevelPlayer, Misses
 from bgrl.players.net import NetPlayer
+from bgrl.players.style import CAUTIOUS
 from bgrl.search import Filters, MoveFilter, Searcher
+from bgrl.search.compact import CompactBearoff
 
 pytest.importorskip("onnxruntime")
 
@@ -58,7 +60,6 @@ def test_each_storage_holds_the_same_rounded_net_in_both_formats(bundle, weights
 
 def test_load_player_takes_a_level_of_a_bundle(bundle, weights):
     hard = load_player(str(bundle / "hard"))
-    assert isinstance(hard, NetPlayer)
     position = Position.start()
     expected = NetPlayer(FastNet(weights)).rank_plays(position, (3, 1))
     assert [str(p) for p in hard.rank_plays(position, (3, 1))] == [str(p) for p in expected]
@@ -67,8 +68,12 @@ def test_load_player_takes_a_level_of_a_bundle(bundle, weights):
     assert easy.name == "easy"
     master = load_player(bundle / "master")
     board = sampled_positions(FastNet(weights), 30, seed=4)[0]
-    wanted = Searcher(weights, 2, MASTER.filters).best_play(board, 3, 1)
+    database = CompactBearoff.load(bundle / "bearoff-15.bgoff")
+    wanted = Searcher(weights, 2, MASTER.filters, database).best_play(board, 3, 1)
     np.testing.assert_array_equal(master.choose(board, 3, 1), wanted)
+    styled = load_player(f"{bundle / 'hard'}@cautious")
+    assert isinstance(styled, LevelPlayer)
+    assert styled.level.style == CAUTIOUS
     with pytest.raises(BgrlError, match="no level 'expert'; it has easy, hard, master"):
         load_player(bundle / "expert")
     with pytest.raises(BgrlError, match="level hard plays backgammon, not hypergammon"):
@@ -85,7 +90,86 @@ def test_a_bundle_of_several_levels_needs_one_named(bundle):
         load_player(bundle)
 
 
-@pytest.mark.parametrize("name", ["levels.json", "hard.onnx", "hard.int8.bgnet"])
+def test_every_level_of_a_bundle_looks_up_the_bear_off(bundle):
+    database = CompactBearoff.load(bundle / "bearoff-15.bgoff")
+    # Two on the ace point against one: this roll or never, and 2 is as good as 6.
+    board = np.zeros((2, 26), np.int8)
+    board[0, [0, 1, 3]] = 12, 2, 1
+    board[1, [0, 2]] = 13, 2
+    position = Position(board)
+    for name in ("easy", "hard", "master", "hard@runner"):
+        player = load_player(f"{bundle / name}")
+        assert isinstance(player, LevelPlayer)
+        found = player.evaluate(position)
+        np.testing.assert_array_equal(found.probabilities, database.evaluate(board))
+        for ranked in player.rank_plays(position, (2, 1)):
+            theirs = database.evaluate(ranked.position.board)
+            assert ranked.equity == pytest.approx(1 - 2 * theirs[0], abs=1e-6)
+    golden = json.loads((bundle / "bearoff-15.golden.json").read_text())
+    assert golden["file"] == "bearoff-15.bgoff"
+    for case in golden["cases"]:
+        case_board = np.array(case["board"], np.int8)
+        np.testing.assert_allclose(database.evaluate(case_board), case["probabilities"], atol=1e-7)
+        assert sum(case["all_off"][0]) == pytest.approx(1, abs=1e-6)
+    assert (
+        sum(case["probabilities"][1] + case["probabilities"][3] > 0.01 for case in golden["cases"])
+        >= 5
+    )
+
+
+def test_styles_show_in_the_golden_vectors(bundle):
+    golden = json.loads((bundle / "hard.golden.json").read_text())
+    differ = dict.fromkeys(("aggressive", "cautious", "runner"), 0)
+    for decision in golden["decisions"]:
+        chosen = {
+            choice["style"]: choice["board"]
+            for choice in decision["chosen"]
+            if choice["level"] == "hard" and choice["chance"] == 0
+        }
+        for name in differ:
+            differ[name] += chosen[name] != chosen[None]
+    assert all(differ.values()), differ
+
+
+def test_a_bundle_may_hold_a_smaller_net(weights, make_weights, tmp_path):
+    small = make_weights(hidden=(8,), seed=3)
+    levels = [(HARD, weights), (MASTER, weights)]
+    folder = export_levels(levels, tmp_path / "bots", positions=20, smaller={"hard": small}).folder
+    record = json.loads((folder / "bundle.json").read_text())
+    assert record["nets"]["hard"]["smaller_than"] is None
+    assert record["nets"]["hard.small"]["smaller_than"] == "hard"
+    assert record["nets"]["hard.small"]["hidden"] == [8]
+    assert read_flat(folder / "hard.small.bgnet").hash == small.hash
+    assert load_player(folder / "hard.small.int8.bgnet").net.hash == rounded(small, "int8").hash
+    loss = Loss(0.01, 0.002, 2000, 1)
+    record_losses(folder, {("hard.small", "int8"): loss})
+    stored = open_bundle(folder).record["nets"]["hard.small"]["stored"]
+    assert stored["int8"]["loss"] == {
+        "points_a_game": 0.01, "standard_error": 0.002, "games": 2000, "seed": 1,
+    }  # fmt: skip
+    assert stored["float32"]["loss"] is None
+    for smaller, message in (
+        ({"easy": small}, "'easy', which is not exported"),
+        ({"hard": weights}, "has a smaller one already, or is that"),
+        ({"hard": small, "master": small}, "level master: its net has a smaller one already"),
+        ({"hard": make_weights(variant="hypergammon")}, "plays hypergammon, not backgammon"),
+    ):
+        with pytest.raises(BgrlError, match=message):
+            export_levels(levels, tmp_path / "other", positions=20, smaller=smaller)
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_bundle_of_another_game_has_its_own_database(make_weights, tmp_path):
+    weights = make_weights(variant="hypergammon")
+    folder = export_levels([(HARD, weights)], tmp_path / "bots", positions=20).folder
+    player = load_player(folder, HYPERGAMMON)
+    assert player.searcher.bearoff.description == {"checkers": 3}
+    assert (folder / "bearoff-3.bgoff").stat().st_size < 2000
+
+
+@pytest.mark.parametrize(
+    "name", ["levels.json", "hard.onnx", "hard.int8.bgnet", "bearoff-15.bgoff"]
+)
 def test_damage_is_refused_by_the_file_s_name(bundle, tmp_path, name):
     copy = tmp_path / "copy"
     shutil.copytree(bundle, copy, dirs_exist_ok=True)
@@ -210,9 +294,11 @@ def test_every_json_file_fits_its_schema(bundle):
         jsonschema.Draft202012Validator.check_schema(schema)
         schemas[path.name.split(".")[0]] = jsonschema.Draft202012Validator(schema)
     files = sorted(path for path in bundle.glob("*.json"))
-    assert len(files) == 4
+    assert len(files) == 5
     for path in files:
-        kind = "golden" if path.name.endswith(".golden.json") else path.stem
+        kind = path.stem
+        if path.name.endswith(".golden.json"):
+            kind = "bearoff" if path.name.startswith("bearoff-") else "golden"
         content = json.loads(path.read_text())
         schemas[kind].validate(content)
         with pytest.raises(jsonschema.ValidationError):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from export.client_reference import write_reference
+from export.conftest import made_up_weights
 
 from bgrl.errors import BgrlError
 from bgrl.export import export_levels
@@ -20,6 +21,7 @@ from bgrl.game.dice import Dice
 from bgrl.game.plays import apply_play, generate_plays, new_play_buffer
 from bgrl.players.bundle import open_bundle
 from bgrl.players.level import Level, Misses
+from bgrl.players.style import CAUTIOUS
 from bgrl.search import Filters, MoveFilter
 
 CLIENT = Path(__file__).parents[2] / "bgrl" / "export" / "client"
@@ -47,12 +49,19 @@ def bots(weights, tmp_path_factory):
     other = replace(weights, layers=[(w * np.float32(0.5), b) for w, b in weights.layers])
     levels = [
         (Level("hard"), weights),
-        (Level("easy", misses=Misses(rate=0.9, scale=0.1)), other),
+        (Level("easy", misses=Misses(rate=0.9, scale=0.1), style=CAUTIOUS), other),
         (Level("master", 2, Filters((MoveFilter(0, 4, 0.1),), MoveFilter(1, 1, 0.04))), weights),
     ]
-    bundle = export_levels(levels, folder / "bots", positions=200).folder
+    small = {"hard": made_up_weights(hidden=(16,), seed=3)}
+    bundle = export_levels(levels, folder / "bots", positions=200, smaller=small).folder
     write_reference(
-        open_bundle(bundle), folder / "reference.json", positions=2000, decisions=400, values=5
+        open_bundle(bundle),
+        folder / "reference.json",
+        positions=2000,
+        rolls=400,
+        decisions=120,
+        deep=20,
+        values=10,
     )
     return folder
 

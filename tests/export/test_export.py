@@ -1,6 +1,7 @@
 """The exported folder, its golden vectors and the command."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,12 +10,13 @@ from bgrl.cli.export import shipped_levels
 from bgrl.cli.main import main
 from bgrl.errors import BgrlError, CorruptFile, EncoderMismatch, SchemaMismatch
 from bgrl.export import export as export_module
-from bgrl.export import export_net, write_onnx
+from bgrl.export import export_levels, export_net, write_onnx
 from bgrl.export.golden import check_golden
 from bgrl.export.positions import constructed_positions, covering, kind_of, sampled_positions
 from bgrl.game import BACKGAMMON, HYPERGAMMON, Position
 from bgrl.nets import FastNet
-from bgrl.players.level import Level, Misses
+from bgrl.players.bundle import open_bundle
+from bgrl.players.level import Level, Measured, MeasuredRating, Misses, write_level
 
 pytest.importorskip("onnxruntime")
 
@@ -26,7 +28,8 @@ def exported(weights, tmp_path_factory):
 
 def test_a_folder_holds_the_net_and_its_golden_vectors(exported, weights):
     assert sorted(path.name for path in exported.folder.iterdir()) == [
-        "bundle.json", "levels.json", "net.bgnet", "net.float16.bgnet", "net.float16.onnx",
+        "bearoff-15.bgoff", "bearoff-15.golden.json", "bundle.json",
+        "levels.json", "net.bgnet", "net.float16.bgnet", "net.float16.onnx",
         "net.golden.json", "net.int8.bgnet", "net.int8.onnx", "net.onnx", "schemas",
     ]  # fmt: skip
     assert all(parity.holds for parity in exported.parities.values())
@@ -148,6 +151,10 @@ def test_the_command(weights, tmp_path, capsys, monkeypatch):
         (["net=net", "positions=0"], "at least 1"),
         (["net=net", "folder=net"], "net.json"),
         (["net=net", "posit=3"], "posit"),
+        (["net=net", "games=3"], "even number"),
+        (["net=net", "small=[net:nobody]"], "nobody"),
+        (["net=net", "small=[nobody]"], "LEVEL:FOLDER"),
+        (["net=net", "small=[hard:net]"], "'hard', which is not exported"),
     ],
 )
 def test_the_command_refuses_in_one_line(weights, tmp_path, capsys, monkeypatch, overrides, names):
@@ -162,17 +169,52 @@ def test_the_command_refuses_in_one_line(weights, tmp_path, capsys, monkeypatch,
 
 
 def test_levels_in_a_folder_of_checkpoints(weights, make_weights, tmp_path):
+    for name in ("easy", "hard", "master"):
+        (tmp_path / name).mkdir()
     weights.save(tmp_path / "hard")
     make_weights(seed=5).save(tmp_path / "easy")
-    easy = Level("easy", misses=Misses(0.5, 0.1))
-    master = Level("master", plies=2)
-    (tmp_path / "easy" / "level.json").write_text(json.dumps(easy.to_json()))
-    (tmp_path / "master").mkdir()
-    (tmp_path / "master" / "level.json").write_text(json.dumps(master.to_json() | {"net": "hard"}))
+    rating = MeasuredRating(1200.0, 10.0, "hard", 1700.0, 2000.0, 4000, 1)
+    measured = Measured("", "a test", "2026-11-30", rating)
+    easy = Level("easy", misses=Misses(0.5, 0.1), measured=measured)
+    master = Level(
+        "master", plies=2, measured=replace(measured, rating=replace(rating, value=1900))
+    )
+    write_level(easy, tmp_path / "easy", "easy")
+    write_level(master, tmp_path / "master", "hard")
     (tmp_path / "README.md").write_text("three levels")
     levels = shipped_levels(tmp_path, "all")
-    assert [level for level, _ in levels] == [easy, Level("hard"), master]
+    # From the weakest to the strongest; what was not measured comes last.
+    assert [level for level, _ in levels] == [easy, master, Level("hard")]
     assert levels[1][1].hash == levels[2][1].hash == weights.hash != levels[0][1].hash
     assert [level for level, _ in shipped_levels(tmp_path, "master")] == [master]
     with pytest.raises(BgrlError, match=r"no level 'expert'.*easy.*hard.*master"):
         shipped_levels(tmp_path, "expert")
+    folder = export_levels(levels, tmp_path / "bots", positions=20).folder
+    # The net is named after the level that plays as it does by itself.
+    assert open_bundle(folder).nets == {"easy": "easy", "hard": "hard", "master": "hard"}
+
+
+def test_the_command_measures_what_smaller_files_lose(
+    weights, make_weights, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    weights.save("net")
+    make_weights(hidden=(8,), seed=3).save("small")
+    command = ["export", "net=net", "small=[net:small]", "folder=out", "positions=20", "games=40"]
+    assert main([*command, "workers=0"]) == 0
+    printed = capsys.readouterr().out
+    assert "net.small as float32: loses" in printed
+    nets = json.loads((tmp_path / "out" / "bundle.json").read_text())["nets"]
+    losses = {
+        (net, storage): stored["loss"]
+        for net, record in nets.items()
+        for storage, stored in record["stored"].items()
+    }
+    assert losses["net", "float32"] is None
+    assert len(losses) == 6
+    assert all(loss["games"] == 40 for loss in losses.values() if loss)
+    # Rounding to float16 changes hardly a play; another net plays another game.
+    assert abs(losses["net", "float16"]["points_a_game"]) < 0.1
+    assert losses["net.small", "float32"]["standard_error"] > 0
+    assert main(["describe", "out"]) == 0
+    assert "loses" in capsys.readouterr().out

@@ -1,20 +1,30 @@
 import { Board } from "./board.js";
-import { Bundle, Storage } from "./bundle.js";
+import { WithBearoff } from "./bearoff.js";
+import { Bundle, LoadOptions } from "./bundle.js";
 import { Evaluator } from "./evaluator.js";
 import { chooseIndex, Level } from "./level.js";
-import { OrtModule } from "./onnx.js";
 import { RankedPlay, rankPlays } from "./search.js";
+import { Style } from "./style.js";
 
 /** A level of a bundle, ready to play. */
 export class Bot {
   constructor(readonly level: Level, readonly net: Evaluator) {}
 
-  static async load(bundle: Bundle, level: string, ort?: OrtModule, storage?: Storage): Promise<Bot> {
+  /** A level of `bundle`. It looks up the bear-off where the bundle has a database of its game. */
+  static async load(bundle: Bundle, level: string, options: LoadOptions = {}): Promise<Bot> {
     const found = bundle.level(level);
-    return new Bot(found, await bundle.net(found.net, ort, storage));
+    const name = options.net ?? found.net;
+    const net = await bundle.net(name, options);
+    const { bearoff } = bundle.netRecord(name);
+    return new Bot(found, bearoff ? new WithBearoff(net, () => bundle.bearoff(bearoff)) : net);
   }
 
-  /** Every legal play as the bot sees it, best first, with no miss; empty for a dance. */
+  /** The same bot with another style. */
+  withStyle(style: Style): Bot {
+    return new Bot({ ...this.level, style }, this.net);
+  }
+
+  /** Every legal play as the bot sees it, best first, with no miss and no style; empty for a dance. */
   rankPlays(board: Board, die1: number, die2: number): Promise<RankedPlay[]> {
     return rankPlays(this.net, board, die1, die2, this.level);
   }
@@ -23,10 +33,10 @@ export class Bot {
   async choose(board: Board, die1: number, die2: number, chance = Math.random()): Promise<RankedPlay | null> {
     const plays = await this.rankPlays(board, die1, die2);
     if (plays.length === 0) return null;
-    return plays[chooseIndex(this.level.misses, plays.map((play) => play.equity), chance)];
+    return plays[chooseIndex(this.level, plays, chance)];
   }
 
-  /** The five probabilities of a position for the player on roll, by the net's own evaluation. */
+  /** The five probabilities of a position for the player on roll, without looking ahead. */
   evaluate(board: Board): Promise<Float32Array> {
     return this.net.evaluate(board, 1);
   }

@@ -1,17 +1,40 @@
 /** A bundle as bgrl exports it: every file is checked against the size and hash in bundle.json. */
+import { Bearoff } from "./bearoff.js";
 import { BundleError, Evaluator } from "./evaluator.js";
 import { FlatNet } from "./flat.js";
 import { Level } from "./level.js";
 import { OnnxNet, OrtModule } from "./onnx.js";
+import { Points } from "./outcomes.js";
 import { sha256Hex } from "./sha256.js";
+import { Style } from "./style.js";
 
 /** Gets a file of the bundle by name, as by fetch or from a disk. */
 export type ReadFile = (name: string) => Promise<Uint8Array>;
 export type Storage = "float32" | "float16" | "int8";
 
+/** How to load a net. */
+export interface LoadOptions {
+  /** The module onnxruntime-web; without it the flat file is evaluated in plain TypeScript. */
+  readonly ort?: OrtModule | undefined;
+  readonly storage?: Storage | undefined;
+  /** Another net of the bundle in place of the level's own, as a smaller one. */
+  readonly net?: string | undefined;
+}
+
+/** What bundle.json says of a net. */
+export interface NetRecord {
+  readonly variant: string;
+  readonly points: Points;
+  /** The bear-off database of its game. */
+  readonly bearoff: string;
+  /** By Storage. */
+  readonly stored: Readonly<Record<string, { readonly net: string }>>;
+}
+
 interface Record_ {
   readonly format: string;
   readonly version: number;
+  readonly nets: Readonly<Record<string, NetRecord>>;
   readonly files: Readonly<Record<string, { readonly bytes: number; readonly sha256: string }>>;
 }
 
@@ -29,22 +52,25 @@ export class Bundle {
     private readonly readFile: ReadFile,
     readonly record: Record_,
     readonly levels: readonly Level[],
+    /** Styles that any level can take. */
+    readonly styles: readonly Style[],
   ) {}
 
   /** Throws BundleError, naming the file, for what is missing, altered or of another version. */
   static async open(readFile: ReadFile): Promise<Bundle> {
     const record = parse(await readFile("bundle.json"), "bundle.json", "bgrl.bundle") as Record_;
-    if (typeof record.files !== "object" || record.files === null) {
-      throw new BundleError("bundle.json: names no files");
+    for (const part of ["files", "nets"] as const) {
+      if (typeof record[part] !== "object" || record[part] === null) {
+        throw new BundleError(`bundle.json: names no ${part}`);
+      }
     }
-    const bundle = new Bundle(readFile, record, []);
-    const levels = parse(await bundle.file("levels.json"), "levels.json", "bgrl.levels") as {
-      levels?: Level[];
+    const bundle = new Bundle(readFile, record, [], []);
+    const { levels, styles } = parse(await bundle.file("levels.json"), "levels.json", "bgrl.levels") as {
+      levels?: Level[]; styles?: Style[];
     };
-    if (!Array.isArray(levels.levels) || levels.levels.length === 0) {
-      throw new BundleError("levels.json: holds no levels");
-    }
-    return new Bundle(readFile, record, levels.levels);
+    if (!Array.isArray(levels) || levels.length === 0) throw new BundleError("levels.json: holds no levels");
+    if (!Array.isArray(styles)) throw new BundleError("levels.json: holds no styles");
+    return new Bundle(readFile, record, levels, styles);
   }
 
   /** The level of that name. */
@@ -52,6 +78,20 @@ export class Bundle {
     const level = this.levels.find((one) => one.name === name);
     if (!level) throw new BundleError(`there is no level ${name}: ${this.levels.map((l) => l.name).join(", ")}`);
     return level;
+  }
+
+  /** The style of that name. */
+  style(name: string): Style {
+    const style = this.styles.find((one) => one.name === name);
+    if (!style) throw new BundleError(`there is no style ${name}: ${this.styles.map((s) => s.name).join(", ")}`);
+    return style;
+  }
+
+  /** What bundle.json says of a net. */
+  netRecord(net: string): NetRecord {
+    const record = this.record.nets[net];
+    if (!record) throw new BundleError(`there is no net ${net}: ${Object.keys(this.record.nets).join(", ")}`);
+    return record;
   }
 
   /** A file of the bundle, checked. */
@@ -68,18 +108,24 @@ export class Bundle {
     return data;
   }
 
-  /** A level's net from its flat file, in plain TypeScript. */
+  /** A net from its flat file, in plain TypeScript. */
   async flatNet(net: string, storage: Storage = "float32"): Promise<FlatNet> {
     const name = fileName(net, storage, "bgnet");
     return FlatNet.parse(await this.file(name), name);
   }
 
-  /** A level's net by onnxruntime-web, or in plain TypeScript if no `ort` is given. */
-  async net(net: string, ort?: OrtModule, storage: Storage = "float32"): Promise<Evaluator> {
-    const flat = await this.flatNet(net, storage);
-    if (!ort) return flat;
+  /** A net by onnxruntime-web, or in plain TypeScript if no `ort` is given. */
+  async net(net: string, { ort, storage = "float32" }: LoadOptions = {}): Promise<Evaluator> {
+    if (!ort) return this.flatNet(net, storage);
+    const { variant, points, stored } = this.netRecord(net);
     const name = fileName(net, storage, "onnx");
-    return OnnxNet.create(ort, await this.file(name), flat, name);
+    if (!stored[storage]) throw new BundleError(`${name}: not named by bundle.json`);
+    return OnnxNet.create(ort, await this.file(name), { hash: stored[storage].net, variant, points }, name);
+  }
+
+  /** The bear-off database in the file `name`. */
+  async bearoff(name: string): Promise<Bearoff> {
+    return Bearoff.parse(await this.file(name), name);
   }
 }
 

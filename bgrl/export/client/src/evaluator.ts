@@ -13,6 +13,8 @@ export interface Evaluator {
    * certain result where the opponent has no checker left.
    */
   evaluate(cells: Board, count: number): Promise<Float32Array>;
+  /** Whether it knows the board at `cell` without a net, so that looking ahead gains nothing. */
+  isExact?(cells: Board, cell: number): boolean;
 }
 
 /** A file that is damaged, of another kind, or of a version that this client does not read. */

@@ -11,6 +11,8 @@ interface Layer {
   readonly weights: Float32Array;
 }
 
+/** How many counts a cell can have, and so a row of the first layer each. */
+const COUNTS = 16;
 const STORAGE = ["float32", "float16", "int8"] as const;
 
 function fromFloat16(bits: number): number {
@@ -35,6 +37,10 @@ export class FlatNet implements Evaluator {
     private readonly cap: Float32Array,
     private readonly layers: readonly Layer[],
   ) {}
+
+  /** See row and emptySums; made when needed. */
+  private readonly rows: (Float32Array | undefined)[] = [];
+  private empty: Float64Array | undefined;
 
   /** Read a flat file; throws BundleError, naming `name`, if it is not whole. */
   static parse(data: Uint8Array, name = "the flat net"): FlatNet {
@@ -98,10 +104,7 @@ export class FlatNet implements Evaluator {
   /** The net's inputs for the board at `cell`. */
   encode(cells: Board, cell = 0): Float32Array {
     const out = new Float32Array(this.slots.length);
-    for (let i = 0; i < out.length; i++) {
-      const above = Math.fround(cells[cell + this.slots[i]] - this.shift[i]);
-      out[i] = Math.min(Math.max(Math.fround(above * this.scale[i]), 0), this.cap[i]);
-    }
+    for (let i = 0; i < out.length; i++) out[i] = this.input(i, cells[cell + this.slots[i]]);
     return out;
   }
 
@@ -112,29 +115,74 @@ export class FlatNet implements Evaluator {
   /** The same without a promise. */
   evaluateNow(cells: Board, count: number): Float32Array {
     const out = new Float32Array(5 * count);
+    // The first layer's sums of one board, and the board: the next one mostly differs in a few
+    // counts only. In double precision, adding and taking away leaves no trace.
+    const sums = this.emptySums().slice();
+    const last = new Int8Array(CELLS);
     for (let i = 0; i < count; i++) {
       const level = lossLevel(cells, i * CELLS);
       if (level > 0) {
         writeLoss(level, out, 5 * i);
         continue;
       }
-      let x = this.encode(cells, i * CELLS);
-      this.layers.forEach(({ out: width, bias, weights }, k) => {
-        const y = bias.slice();
-        // Most inputs and about half of the hidden units are 0.
-        for (let j = 0; j < x.length; j++) {
-          const value = x[j];
-          if (value === 0) continue;
-          const row = j * width;
-          for (let h = 0; h < width; h++) y[h] += value * weights[row + h];
-        }
-        const last = k === this.layers.length - 1;
-        for (let h = 0; h < width; h++) y[h] = last ? 1 / (1 + Math.exp(-y[h])) : Math.max(y[h], 0);
-        x = y;
-      });
-      out.set(x, 5 * i);
+      for (let cell = 0; cell < CELLS; cell++) {
+        const n = cells[i * CELLS + cell];
+        if (n === last[cell]) continue;
+        replace(sums, this.row(cell, last[cell]), this.row(cell, n));
+        last[cell] = n;
+      }
+      let x: Float64Array = sums;
+      for (const layer of this.layers.slice(1)) x = multiply(x, layer);
+      for (let k = 0; k < 5; k++) out[5 * i + k] = 1 / (1 + Math.exp(-x[k]));
       clamp(out, 5 * i, cells, i * CELLS);
     }
     return out;
   }
+
+  /** The first layer's sums of a board with no checkers. */
+  private emptySums(): Float64Array {
+    if (!this.empty) {
+      this.empty = Float64Array.from(this.layers[0].bias);
+      const nothing = new Float32Array(this.empty.length);
+      for (let cell = 0; cell < CELLS; cell++) replace(this.empty, nothing, this.row(cell, 0));
+    }
+    return this.empty;
+  }
+
+  /** What `n` checkers in a cell give each unit of the first layer. */
+  private row(cell: number, n: number): Float32Array {
+    return (this.rows[cell * COUNTS + n] ??= this.newRow(cell, n));
+  }
+
+  private newRow(cell: number, n: number): Float32Array {
+    const { out: width, weights } = this.layers[0];
+    const row = new Float64Array(width);
+    for (let i = 0; i < this.slots.length; i++) {
+      if (this.slots[i] !== cell) continue;
+      const input = this.input(i, n);
+      for (let h = 0; h < width; h++) row[h] += input * weights[i * width + h];
+    }
+    return Float32Array.from(row);
+  }
+
+  private input(i: number, n: number): number {
+    const above = Math.fround(n - this.shift[i]);
+    return Math.min(Math.max(Math.fround(above * this.scale[i]), 0), this.cap[i]);
+  }
+}
+
+function replace(sums: Float64Array, old: Float32Array, row: Float32Array): void {
+  for (let h = 0; h < sums.length; h++) sums[h] += row[h] - old[h];
+}
+
+function multiply(x: Float64Array, { out, bias, weights }: Layer): Float64Array {
+  const y = Float64Array.from(bias);
+  // More than half of the hidden units are at or below 0.
+  for (let j = 0; j < x.length; j++) {
+    const value = x[j];
+    if (value <= 0) continue;
+    const row = j * out;
+    for (let h = 0; h < out; h++) y[h] += value * weights[row + h];
+  }
+  return y;
 }

@@ -1,3 +1,4 @@
+export * from "./bearoff.js";
 export * from "./board.js";
 export * from "./bot.js";
 export * from "./bundle.js";
@@ -9,4 +10,5 @@ export * from "./outcomes.js";
 export * from "./plays.js";
 export * from "./remote.js";
 export * from "./search.js";
+export * from "./style.js";
 export * from "./turn.js";

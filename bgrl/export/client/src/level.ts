@@ -1,4 +1,6 @@
-/** Levels: how far a bot looks ahead, and how it misses. */
+/** Levels: how far a bot looks ahead, how it misses, and what it likes. */
+import { Board } from "./board.js";
+import { liking, Style } from "./style.js";
 
 /**
  * Which of the ranked plays stay: the `accept` best, and up to `extra` more that are at most
@@ -28,12 +30,29 @@ export interface Misses {
   readonly depth: number;
 }
 
+/** What was measured of a level; `error` is a standard error. */
+export interface Measured {
+  /** The net's hash. */
+  readonly net: string;
+  readonly command: string;
+  readonly date: string;
+  /** Against the level `anchor`; of players `scale` points apart the better wins ten games of eleven. */
+  readonly rating: {
+    readonly value: number; readonly error: number; readonly anchor: string; readonly anchor_rating: number;
+    readonly scale: number; readonly games: number; readonly seed: number;
+  } | null;
+  /** 500 times the mean error in points, on reference positions. */
+  readonly pr: { readonly value: number; readonly error: number; readonly decisions: number; readonly judge: string } | null;
+}
+
 export interface Level {
   readonly name: string;
   /** As GNU Backgammon counts: 0 is the net's own evaluation. */
   readonly plies: number;
   readonly filters: Filters;
   readonly misses: Misses | null;
+  readonly style: Style;
+  readonly measured: Measured | null;
   /** Names the net's files in the bundle. */
   readonly net: string;
 }
@@ -47,7 +66,7 @@ export function passing(filter: Filter, equities: ArrayLike<number>): number {
 }
 
 /** Which play is taken, 0 the best: `equities` best first, `chance` of 0 up to 1. */
-export function chooseIndex(misses: Misses | null, equities: readonly number[], chance: number): number {
+export function missIndex(misses: Misses | null, equities: readonly number[], chance: number): number {
   if (misses === null) return 0;
   const weights = equities
     .slice(0, misses.depth)
@@ -59,4 +78,27 @@ export function chooseIndex(misses: Misses | null, equities: readonly number[], 
     if (left < 0) return k;
   }
   return 0;
+}
+
+/** A play as a ranking has it: what the opponent faces, the mover's equity, how far it was looked into. */
+export interface Candidate {
+  readonly board: Board;
+  readonly equity: number;
+  readonly plies: number;
+}
+
+/** Which of `plays`, best first, a level makes: a miss, or what its style likes best. */
+export function chooseIndex(
+  { misses, style }: Pick<Level, "misses" | "style">, plays: readonly Candidate[], chance: number,
+): number {
+  const picked = missIndex(misses, plays.map((play) => play.equity), chance);
+  if (picked > 0 || style.loss === 0) return picked;
+  const [best] = plays;
+  let [most, liked] = [-Infinity, 0];
+  plays.forEach((play, k) => {
+    if (play.plies < best.plies || best.equity - play.equity > style.loss) return;
+    const likes = liking(style, play.board);
+    if (likes > most) [most, liked] = [likes, k];
+  });
+  return liked;
 }

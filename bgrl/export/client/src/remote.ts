@@ -2,11 +2,12 @@
 import { Board } from "./board.js";
 import { Level } from "./level.js";
 import { RankedPlay } from "./search.js";
+import { Style } from "./style.js";
 
 export type Request =
   | { kind: "open"; bundle: string; runtime?: string }
   | { kind: "rank"; level: string; board: Board; dice: [number, number] }
-  | { kind: "choose"; level: string; board: Board; dice: [number, number]; chance?: number }
+  | { kind: "choose"; level: string; board: Board; dice: [number, number]; style: string | null; chance: number }
   | { kind: "evaluate"; level: string; board: Board };
 
 export interface Answer {
@@ -34,6 +35,7 @@ export class RemoteBots {
   }
 
   levels: readonly Level[] = [];
+  styles: readonly Style[] = [];
 
   /**
    * Start the worker script at `worker` and open the bundle in the folder `bundle`. `runtime` is
@@ -43,7 +45,8 @@ export class RemoteBots {
     const bots = new RemoteBots(new Worker(worker, { type: "module" }));
     const request: Request = { kind: "open", bundle: String(bundle) };
     if (runtime) request.runtime = String(runtime);
-    bots.levels = await bots.ask<Level[]>(request);
+    const { levels, styles } = await bots.ask<{ levels: Level[]; styles: Style[] }>(request);
+    [bots.levels, bots.styles] = [levels, styles];
     return bots;
   }
 
@@ -51,10 +54,11 @@ export class RemoteBots {
     return this.ask({ kind: "rank", level, board, dice });
   }
 
-  choose(level: string, board: Board, dice: [number, number], chance?: number): Promise<RankedPlay | null> {
-    return this.ask(chance === undefined
-      ? { kind: "choose", level, board, dice }
-      : { kind: "choose", level, board, dice, chance });
+  /** `style` names one of `styles`; null: the level's own. */
+  choose(
+    level: string, board: Board, dice: [number, number], style: string | null = null, chance = Math.random(),
+  ): Promise<RankedPlay | null> {
+    return this.ask({ kind: "choose", level, board, dice, style, chance });
   }
 
   evaluate(level: string, board: Board): Promise<Float32Array> {

@@ -25,7 +25,7 @@ const ROLLS: readonly (readonly [number, number, number])[] = [1, 2, 3, 4, 5, 6]
 /**
  * The n-ply value of each of `count` boards for its player on roll: five numbers each.
  *
- * At 0 plies the net's own. At n plies the mean over the 21 rolls by their ways, each answered by
+ * At 0 plies, and where the net is exact, the net's own. At n plies the mean over the 21 rolls by their ways, each answered by
  * the play that is best at n - 1 plies among those that pass `reply` by the net's own evaluation.
  */
 export async function values(
@@ -44,6 +44,10 @@ export async function values(
       writeLoss(level, out, 5 * b);
       continue;
     }
+    if (net.isExact?.(cells, b * CELLS)) {
+      out.set(await net.evaluate(board, 1), 5 * b);
+      continue;
+    }
     for (const [die1, die2, ways] of ROLLS) {
       const plays = legalPlays(board, die1, die2);
       const start = size;
@@ -59,8 +63,9 @@ export async function values(
     }
   }
   const own = await net.evaluate(reached, size);
-  // The opponent's equity after each play: the mover wants the least.
-  const theirs = Float64Array.from({ length: size }, (_, i) => equity(own, 5 * i, net.points));
+  // The opponent's equity after each play: the mover wants the least. In single precision, as bgrl
+  // has it, so that the same plays are equally good; the first listed is then the best.
+  const theirs = Float32Array.from({ length: size }, (_, i) => equity(own, 5 * i, net.points));
   const lookedAt = groups.map(({ start, end }) => {
     const order = Array.from({ length: end - start }, (_, i) => start + i);
     if (plies === 1) return [order.reduce((best, i) => (theirs[i] < theirs[best] ? i : best))];
@@ -110,7 +115,7 @@ export async function rankPlays(
       .map((moves, i) => ({
         moves,
         board: cells.slice(i * CELLS, (i + 1) * CELLS),
-        equity: -equity(found, 5 * i, net.points),
+        equity: Math.fround(-equity(found, 5 * i, net.points)),
         probabilities: flipped(found.subarray(5 * i, 5 * i + 5)),
         plies,
       }))

@@ -13,7 +13,7 @@ function bot(level: string): Promise<Bot> {
   if (!bundle) throw new Error("the worker has no bundle yet");
   let found = bots.get(level);
   if (!found) {
-    found = Bot.load(bundle, level, ort);
+    found = Bot.load(bundle, level, { ort });
     bots.set(level, found);
   }
   return found;
@@ -28,11 +28,15 @@ async function answer(request: Request): Promise<unknown> {
         ort = (await import(request.runtime)) as OrtModule;
         ort.env.wasm.wasmPaths = new URL("./", request.runtime).href;
       }
-      return bundle.levels;
+      return { levels: bundle.levels, styles: bundle.styles };
     case "rank":
       return (await bot(request.level)).rankPlays(request.board, ...request.dice);
-    case "choose":
-      return (await bot(request.level)).choose(request.board, ...request.dice, request.chance);
+    case "choose": {
+      const { level, board, dice, style, chance } = request;
+      const plain = await bot(level);
+      const styled = bundle && style !== null ? plain.withStyle(bundle.style(style)) : plain;
+      return styled.choose(board, ...dice, chance);
+    }
     case "evaluate":
       return (await bot(request.level)).evaluate(request.board);
   }

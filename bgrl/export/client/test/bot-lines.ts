@@ -11,7 +11,7 @@ import { Bot, Bundle, swapped } from "../src/index.js";
 
 const [folder, level] = process.argv.slice(2);
 const bundle = await Bundle.open(async (name) => new Uint8Array(await readFile(join(folder, name))));
-const bot = await Bot.load(bundle, level, ort);
+const bot = await Bot.load(bundle, level, { ort });
 for await (const line of createInterface({ input: process.stdin })) {
   const { board, dice, chance } = JSON.parse(line) as { board: number[]; dice: [number, number]; chance: number };
   const cells = Int8Array.from(board);

@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import * as ort from "onnxruntime-web";
-import { Bot, Bundle, BundleError, FlatNet, OnnxNet, ReadFile, startBoard } from "../src/index.js";
-import { checkGolden, checkReference, checkStorages, Reference } from "./checks.js";
+import { Bearoff, Bot, Bundle, BundleError, FlatNet, OnnxNet, ReadFile, startBoard } from "../src/index.js";
+import { checkBearoff, checkGolden, checkReference, checkStorages, Reference } from "./checks.js";
 
 const folder = process.env.BGRL_BUNDLE;
 const skip = folder ? false : "BGRL_BUNDLE is not set: run by `pytest -m node`";
@@ -38,8 +38,41 @@ test("what bgrl computed for many positions", { skip }, async () => {
   console.log("reference", JSON.stringify(found));
   assert.equal(found.wrongRolls, 0);
   assert.equal(found.wrongChoices, 0);
-  assert.ok(found.positions >= 1000 && found.rolls > 0 && found.choices > 0 && found.values > 0);
+  const bundle = await Bundle.open(read);
+  for (const { name } of bundle.levels) assert.ok(found[`choices of ${name}`] > 0, name);
+  assert.ok(found.positions >= 1000 && found.rolls > 0 && found.values > 0);
   assert.ok(found.flat < 1e-5 && found.onnx < 1e-5 && found.value < 1e-5);
+});
+
+test("the bear-off database", { skip }, async () => {
+  const found = await checkBearoff(await Bundle.open(read));
+  assert.ok(found.cases >= 30);
+  assert.equal(found.wrongHomes, 0);
+  assert.ok(found.chance < 1e-6 && found.probability < 1e-6, JSON.stringify(found));
+});
+
+test("the database is read when both sides are home, once, and again after a failure", { skip }, async () => {
+  let reads = 0;
+  let broken = true;
+  const bundle = await Bundle.open(async (name) => {
+    if (name.endsWith(".bgoff")) {
+      reads++;
+      if (broken) return new Uint8Array(9);
+    }
+    return read(name);
+  });
+  const bot = await Bot.load(bundle, bundle.levels[0].name);
+  await bot.choose(startBoard(), 3, 1, 0);
+  assert.equal(reads, 0);
+  const end = new Int8Array(52);
+  [end[0], end[1], end[3], end[26], end[27]] = [13, 1, 1, 14, 1];
+  await assert.rejects(bot.choose(end, 2, 1, 0), /^BundleError: bearoff-15.bgoff: has 9 bytes/);
+  broken = false;
+  // 3/off is impossible; bearing off one checker leaves the other, and the opponent rolls one off.
+  const play = await bot.choose(end, 2, 1, 0);
+  assert.equal(play?.equity, -1);
+  assert.deepEqual(Array.from(await bot.evaluate(end)).map((p) => Math.round(36 * p)), [34, 0, 0, 0, 0]);
+  assert.equal(reads, 2);
 });
 
 test("every storage comes as the same net in both formats", { skip }, async () => {
@@ -65,7 +98,7 @@ test("damaged files are refused by name", { skip }, async () => {
       (error: Error) => error instanceof BundleError && error.message.startsWith(name) && reason.test(error.message),
     );
   };
-  for (const name of ["levels.json", `${net}.onnx`, `${net}.int8.bgnet`]) {
+  for (const name of ["levels.json", `${net}.onnx`, `${net}.int8.bgnet`, "bearoff-15.bgoff"]) {
     await refused(changed(name, (data) => data.subarray(0, data.length - 5)), name, /bytes/);
     await refused(changed(name, (data) => { const copy = data.slice(); copy[copy.length - 9] ^= 1; return copy; }),
       name, /SHA-256/);
@@ -73,6 +106,7 @@ test("damaged files are refused by name", { skip }, async () => {
   await refused(changed("bundle.json", (data) => data.subarray(0, 40)), "bundle.json", /not JSON/);
   await refused(changed("bundle.json", json((value) => { value.version = 2; })), "bundle.json", /version 2/);
   await refused(changed("bundle.json", json((value) => { value.format = "x"; })), "bundle.json", /format/);
+  await refused(changed("bundle.json", json((value) => { delete value.nets; })), "bundle.json", /names no nets/);
   await assert.rejects(bundle.file("secrets.txt"), /secrets.txt: not named/);
   assert.throws(() => bundle.level("nobody"), /nobody/);
 });
@@ -86,6 +120,15 @@ test("damaged nets are refused by name", { skip }, async () => {
   other[8] = 7;
   assert.throws(() => FlatNet.parse(other, "x.bgnet"), /^BundleError: x.bgnet: version 7/);
   assert.throws(() => FlatNet.parse(flat.subarray(1), "x.bgnet"), /^BundleError: x.bgnet: no flat net/);
+  assert.throws(() => bundle.netRecord("nobody"), /^BundleError: there is no net nobody/);
+  assert.throws(() => bundle.style("nobody"), /^BundleError: there is no style nobody: balanced, /);
+  const database = await bundle.bearoff("bearoff-15.bgoff").then(() => bundle.file("bearoff-15.bgoff"));
+  assert.throws(() => Bearoff.parse(database.subarray(0, 5000), "x.bgoff"), /^BundleError: x.bgoff: cut short or altered/);
+  assert.throws(() => Bearoff.parse(database.subarray(0, 40), "x.bgoff"), /^BundleError: x.bgoff: cut short/);
+  assert.throws(() => Bearoff.parse(database.subarray(1), "x.bgoff"), /^BundleError: x.bgoff: no bear-off database/);
+  const later = database.slice();
+  later[8] = 2;
+  assert.throws(() => Bearoff.parse(later, "x.bgoff"), /^BundleError: x.bgoff: version 2/);
   const facts = { hash: "", variant: "backgammon", points: [1, 2, 3] as const };
   await assert.rejects(OnnxNet.create(ort, flat, facts, "x.onnx"), /^BundleError: x.onnx/);
 });

@@ -1,7 +1,7 @@
 /** What has to hold wherever the client runs; used by the Node tests and inside the browser. */
 import {
-  Bot, Bundle, CELLS, Evaluator, FlatNet, OrtModule, RankedPlay, Storage, boardAfter, chooseIndex, equity, legalPlays, rankPlays, swapped,
-  values,
+  Bearoff, Bot, Bundle, CELLS, Evaluator, FlatNet, OrtModule, RankedPlay, Storage, boardAfter, chooseIndex, equity, homeIndex,
+  legalPlays, rankPlays, startBoard, swapped, values,
 } from "../src/index.js";
 
 export interface Golden {
@@ -10,19 +10,30 @@ export interface Golden {
     board: number[][];
     dice: [number, number];
     plays: { board: number[][]; equity: number }[];
-    chosen: { level: string; chance: number; board: number[][] }[];
+    chosen: { level: string; style: string | null; chance: number; board: number[][] }[];
+  }[];
+}
+
+export interface BearoffGolden {
+  cases: {
+    board: number[][];
+    homes: number[];
+    all_off: number[][];
+    first_off: (number[] | null)[];
+    probabilities: number[];
   }[];
 }
 
 /** What bgrl computed for many positions; arrays as base64 of their little-endian bytes. */
 export interface Reference {
   boards: string;
-  probabilities: string;
+  /** By net, of all positions. */
+  probabilities: Record<string, string>;
   /** A roll for each of the first positions, and the positions it leads to, in any order; after a dance the sides swapped. */
   rolls: { dice: [number, number]; finals: string }[];
-  /** Decisions of levels: position, dice, random number, and the position chosen. */
-  choices: { level: string; at: number; dice: [number, number]; chance: number; board: string }[];
-  /** Values at more plies of some positions for some levels' nets. */
+  /** Decisions of levels, in their own style (null) or another: position, dice, random number, and the position chosen. */
+  choices: { level: string; style: string | null; at: number; dice: [number, number]; chance: number; board: string }[];
+  /** Values at more plies of some positions for some levels. */
   values: { level: string; at: number; plies: number; probabilities: string }[];
 }
 
@@ -52,7 +63,7 @@ async function largest(net: Evaluator, cells: Int8Array, expected: Float32Array)
 
 /** Whether a bot with this ranking plays the board `wanted`, or one that differs by less than rounding. */
 function chooses(bot: Bot, plays: RankedPlay[], chance: number, wanted: string): boolean {
-  const chosen = plays[chooseIndex(bot.level.misses, plays.map((play) => play.equity), chance)];
+  const chosen = plays[chooseIndex(bot.level, plays, chance)];
   const equityOf = plays.find((play) => key(play.board) === wanted)?.equity ?? Infinity;
   return Math.abs(chosen.equity - equityOf) <= CLOSE;
 }
@@ -61,10 +72,11 @@ function chooses(bot: Bot, plays: RankedPlay[], chance: number, wanted: string):
 export async function checkGolden(bundle: Bundle, ort: OrtModule): Promise<Found> {
   const found: Found = { cases: 0, decisions: 0, choices: 0, inputsDiffer: 0, wrongPlays: 0, wrongOrder: 0,
     wrongChoices: 0, flat: 0, onnx: 0, equity: 0 };
-  for (const net of new Set(bundle.levels.map((level) => level.net))) {
+  const [byRuntime, plain] = [loader(bundle, ort), loader(bundle)];
+  for (const net of Object.keys(bundle.record.nets)) {
     const golden = JSON.parse(new TextDecoder().decode(await bundle.file(`${net}.golden.json`))) as Golden;
     const flat = await bundle.flatNet(net);
-    const onnx = await bundle.net(net, ort);
+    const onnx = await bundle.net(net, { ort });
     const cells = Int8Array.from(golden.cases.flatMap((one) => one.board.flat()));
     const expected = Float32Array.from(golden.cases.flatMap((one) => one.probabilities));
     found.flat = Math.max(found.flat, await largest(flat, cells, expected));
@@ -89,7 +101,9 @@ export async function checkGolden(bundle: Bundle, ort: OrtModule): Promise<Found
       const rankings = new Map<string, RankedPlay[]>();
       for (const choice of decision.chosen) {
         found.choices++;
-        const bot = new Bot(bundle.level(choice.level), onnx);
+        // See checkReference.
+        const load = bundle.level(choice.level).plies > 0 ? plain : byRuntime;
+        const bot = await load(choice.level, choice.style);
         const plays = rankings.get(choice.level) ?? (await bot.rankPlays(board, ...decision.dice));
         rankings.set(choice.level, plays);
         if (!chooses(bot, plays, choice.chance, key(cellsOf(choice.board)))) found.wrongChoices++;
@@ -99,15 +113,55 @@ export async function checkGolden(bundle: Bundle, ort: OrtModule): Promise<Found
   return found;
 }
 
+type Loader = (level: string, style: string | null) => Promise<Bot>;
+
+/** Bots by level and style, each level loaded once. */
+function loader(bundle: Bundle, ort?: OrtModule): Loader {
+  const bots = new Map<string, Bot>();
+  return async (level, style) => {
+    const bot = bots.get(level) ?? (await Bot.load(bundle, level, { ort }));
+    bots.set(level, bot);
+    return style === null ? bot : bot.withStyle(bundle.style(style));
+  };
+}
+
+/** Golden vectors of every bear-off database in the bundle. */
+export async function checkBearoff(bundle: Bundle): Promise<Found> {
+  const found: Found = { cases: 0, wrongHomes: 0, chance: 0, probability: 0 };
+  for (const name of new Set(Object.values(bundle.record.nets).map((net) => net.bearoff))) {
+    const database: Bearoff = await bundle.bearoff(name);
+    const golden = JSON.parse(
+      new TextDecoder().decode(await bundle.file(name.replace(/bgoff$/, "golden.json"))),
+    ) as BearoffGolden;
+    for (const one of golden.cases) {
+      found.cases++;
+      const cells = cellsOf(one.board);
+      for (const side of [0, 1] as const) {
+        const home = homeIndex(cells, 0, side);
+        if (home !== one.homes[side]) found.wrongHomes++;
+        for (let t = 0; t < 32; t++) {
+          const all = Math.abs(database.allOff(home, t) - (one.all_off[side][t] ?? 0));
+          const first = one.first_off[side];
+          const other = first ? Math.abs(database.firstOff(home, t) - (first[t] ?? 0)) : 0;
+          found.chance = Math.max(found.chance, all, other);
+        }
+      }
+      const p = new Float32Array(5);
+      database.write(cells, 0, p, 0);
+      one.probabilities.forEach((q, k) => (found.probability = Math.max(found.probability, Math.abs(q - p[k]))));
+    }
+  }
+  return found;
+}
+
 /** Every storage of every net: the flat file and the ONNX file hold the same net. */
 export async function checkStorages(bundle: Bundle, ort: OrtModule): Promise<Found> {
   const found: Found = { nets: 0, difference: 0 };
-  const start = Int8Array.from([...Array(26).keys()].map((slot) => ({ 24: 2, 13: 5, 8: 3, 6: 5 })[slot] ?? 0));
-  const cells = Int8Array.from([...start, ...start]);
-  for (const net of new Set(bundle.levels.map((level) => level.net))) {
+  for (const net of Object.keys(bundle.record.nets)) {
+    const cells = startBoard(bundle.netRecord(net).variant);
     for (const storage of ["float32", "float16", "int8"] as Storage[]) {
       const flat: FlatNet = await bundle.flatNet(net, storage);
-      const onnx = await bundle.net(net, ort, storage);
+      const onnx = await bundle.net(net, { ort, storage });
       found.difference = Math.max(found.difference, await largest(onnx, cells, await flat.evaluate(cells, 1)));
       found.nets++;
     }
@@ -115,17 +169,24 @@ export async function checkStorages(bundle: Bundle, ort: OrtModule): Promise<Fou
   return found;
 }
 
-/** Everything in the reference: what differs, and by how much. */
+/**
+ * Everything in the reference: what differs, and by how much.
+ *
+ * Levels that look ahead decide in plain TypeScript, which is faster there, and every tenth time by
+ * the runtime, too; those count apart. Where a net calls several replies equally good, as an
+ * untrained one does when it is sure of the result, rounding decides which of them is looked into.
+ */
 export async function checkReference(bundle: Bundle, ort: OrtModule, reference: Reference): Promise<Found> {
-  const found: Found = { positions: 0, flat: 0, onnx: 0, rolls: 0, wrongRolls: 0, choices: 0, wrongChoices: 0,
-    values: 0, value: 0 };
+  const found: Found = { positions: 0, flat: 0, onnx: 0, rolls: 0, wrongRolls: 0, wrongChoices: 0, deepByRuntime: 0,
+    differByRuntime: 0, values: 0, value: 0 };
   const cells = new Int8Array(fromBase64(reference.boards).buffer);
   const at = (i: number) => cells.slice(i * CELLS, (i + 1) * CELLS);
-  const expected = new Float32Array(fromBase64(reference.probabilities).buffer);
-  const [first] = bundle.levels;
-  found.positions = expected.length / 5;
-  found.flat = await largest(await bundle.flatNet(first.net), cells, expected);
-  found.onnx = await largest(await bundle.net(first.net, ort), cells, expected);
+  found.positions = cells.length / CELLS;
+  for (const [net, probabilities] of Object.entries(reference.probabilities)) {
+    const expected = new Float32Array(fromBase64(probabilities).buffer);
+    found.flat = Math.max(found.flat, await largest(await bundle.flatNet(net), cells, expected));
+    found.onnx = Math.max(found.onnx, await largest(await bundle.net(net, { ort }), cells, expected));
+  }
   reference.rolls.forEach(({ dice, finals }, i) => {
     found.rolls++;
     const wanted = new Int8Array(fromBase64(finals).buffer);
@@ -135,18 +196,25 @@ export async function checkReference(bundle: Bundle, ort: OrtModule, reference: 
     const ours = plays.length > 0 ? plays.map((moves) => key(boardAfter(at(i), moves))) : [key(swapped(at(i)))];
     if (ours.length !== keys.size || ours.some((one) => !keys.has(one))) found.wrongRolls++;
   });
-  const bots = new Map<string, Bot>();
-  for (const level of bundle.levels) bots.set(level.name, await Bot.load(bundle, level.name, ort));
-  for (const choice of reference.choices) {
-    const bot = bots.get(choice.level) as Bot;
+  const [byRuntime, plain] = [loader(bundle, ort), loader(bundle)];
+  for (const [i, choice] of reference.choices.entries()) {
     const board = at(choice.at);
     const wanted = key(new Int8Array(fromBase64(choice.board).buffer));
-    found.choices++;
-    const plays = await bot.rankPlays(board, ...choice.dice);
-    if (!chooses(bot, plays, choice.chance, wanted)) found.wrongChoices++;
+    const deep = bundle.level(choice.level).plies > 0;
+    const agrees = async (load: Loader) => {
+      const bot = await load(choice.level, choice.style);
+      return chooses(bot, await bot.rankPlays(board, ...choice.dice), choice.chance, wanted);
+    };
+    if (!(await agrees(deep ? plain : byRuntime))) found.wrongChoices++;
+    if (deep && i % 10 === 0) {
+      found.deepByRuntime++;
+      if (!(await agrees(byRuntime))) found.differByRuntime++;
+    }
+    const name = `choices of ${choice.level}`;
+    found[name] = (found[name] ?? 0) + 1;
   }
   for (const { level, at: i, plies, probabilities } of reference.values) {
-    const bot = bots.get(level) as Bot;
+    const bot = await (plies > 1 ? plain : byRuntime)(level, null);
     const wanted = new Float32Array(fromBase64(probabilities).buffer);
     const ours = await values(bot.net, at(i), 1, plies, bot.level.filters.reply);
     found.values++;
