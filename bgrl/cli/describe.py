@@ -80,10 +80,9 @@ def _reference(path: Path) -> tuple[str, Facts]:
     return "reference positions", {
         "decisions": len(reference.decisions),
         **{f"of kind {kind}": count for kind, count in kinds.most_common()},
-        "rolled out": sum(
-            bool((decision.rollout_errors > 0).any()) for decision in reference.decisions
-        ),
         **{name: made[name] for name in ("judge", "seed", "command", "date")},
+        "rolled out": sum(decision.rolled_out for decision in reference.decisions),
+        **{f"rollouts' {name}": value for name, value in made.get("rollouts", {}).items()},
     }
 
 
