@@ -11,7 +11,7 @@ from bgrl.cli.config import CalibrateConfig
 from bgrl.cli.nets import cores
 from bgrl.errors import BgrlError
 from bgrl.evaluate import luck_evaluator, play_match
-from bgrl.evaluate.calibrate import MissErrors, Trial, find_scale, nearest
+from bgrl.evaluate.calibrate import MissErrors, find_scale, nearest
 from bgrl.evaluate.errors import ALL, PR, measure
 from bgrl.evaluate.ratings import ONE_POINT, one_point, rate
 from bgrl.evaluate.reference import Reference
@@ -36,6 +36,8 @@ from bgrl.players.style import style_named
 FREE_KEYS = ("workers=", "folder=")
 # How near a trial has to come; the check's error is what the level's rating is known to.
 RATING_TOLERANCE, PR_TOLERANCE = 4.0, 0.02
+# The scale of misses that is tried first where a level has none yet.
+START = 0.05
 
 
 def run(config: CalibrateConfig, launch: Launch) -> None:
@@ -47,9 +49,11 @@ def run(config: CalibrateConfig, launch: Launch) -> None:
     level, net_name, net = _before(config, folder)
     calibration = Calibration(config, level, net)
     if config.rating is not None:
-        level = calibration.search(calibration.rating, config.rating, RATING_TOLERANCE)
+        level = calibration.to_rating(config.rating)
     elif config.pr is not None:
-        level = calibration.search(calibration.pr_of_misses(), config.pr, PR_TOLERANCE)
+        level = calibration.to_pr(config.pr)
+    elif level.misses is not None:
+        level = calibration.with_scale(level.misses.scale)
     given = [one for one in launch.overrides if not one.startswith(FREE_KEYS)]
     measured = calibration.measured(level, " ".join(["bgrl calibrate", *given]))
     level = replace(level, measured=measured)
@@ -84,28 +88,44 @@ class Calibration:
         )
         return replace(self.level, misses=misses, measured=None)
 
-    def search(
-        self, value: Callable[[Level, int], tuple[float, float]], wanted: float, tolerance: float
+    def to_rating(self, wanted: float) -> Level:
+        """The level with the misses that bring its rating to what is wanted."""
+        config = self.config
+        return self._search(
+            lambda level: self.rating(level, config.seed, config.games),
+            wanted,
+            RATING_TOLERANCE,
+            rising=False,
+        )
+
+    def to_pr(self, wanted: float) -> Level:
+        """The level with the misses that bring its PR to what is wanted."""
+        return self._search(self.pr_of_misses(), wanted, PR_TOLERANCE, rising=True)
+
+    def _search(
+        self,
+        value: Callable[[Level], tuple[float, float]],
+        wanted: float,
+        tolerance: float,
+        rising: bool,
     ) -> Level:
-        """The level with the misses that bring ``value`` to what is wanted."""
-        start = self.level.misses.scale if self.level.misses else 0.05
+        start = self.level.misses.scale if self.level.misses else START
 
         def trial(scale: float) -> tuple[float, float]:
-            found = value(self.with_scale(scale), self.config.seed)
+            found = value(self.with_scale(scale))
             print(f"misses of scale {scale:.5f}: {found[0]:.2f} ± {found[1]:.2f}")
             return found
 
-        rising = self.config.pr is not None
-        trials: list[Trial] = find_scale(trial, wanted, tolerance, rising, start)
+        trials = find_scale(trial, wanted, tolerance, rising, start)
         return self.with_scale(float(f"{nearest(trials, wanted).scale:.5g}"))
 
-    def rating(self, level: Level, seed: int, games: int | None = None) -> tuple[float, float]:
+    def rating(self, level: Level, seed: int, games: int) -> tuple[float, float]:
         """The level's rating and its standard error, by a match against the anchor."""
         config = self.config
-        games = games or config.games
         # Never the anchor's name, which it may share.
         player: Player = level_player(replace(level, name=f"{level.name}, tried"), self.net)
         players = f"{player.identity} {self.anchor.identity} {self.luck and self.luck.identity}"
+        name = hashlib.sha256(f"{players} {seed}".encode()).hexdigest()[:16]
         match = play_match(
             player,
             self.anchor,
@@ -113,9 +133,7 @@ class Calibration:
             seed,
             variant=one_point(self.net.variant),
             luck=self.luck,
-            folder=config.folder
-            / level.name
-            / hashlib.sha256(f"{players} {seed}".encode()).hexdigest()[:16],
+            folder=config.folder / level.name / name,
             workers=self.workers,
         )
         if match.failures:
@@ -123,13 +141,13 @@ class Calibration:
         ratings = rate([match], self.anchor.name, config.anchor_rating, config.scale)
         return float(ratings.values[ratings.players.index(player.name)]), ratings.error(player.name)
 
-    def pr_of_misses(self) -> Callable[[Level, int], tuple[float, float]]:
+    def pr_of_misses(self) -> Callable[[Level], tuple[float, float]]:
         """PR on the reference positions, exact in the misses, as a function of the level."""
-        level = self.with_scale(1.0)
+        level = self.with_scale(START)
         assert level.misses is not None
         player = LevelPlayer(level, self.net)
         errors = MissErrors(player, self.reference.decisions, level.misses.depth)
-        return lambda level, seed: errors.pr(level.misses or Misses(0.0, 1.0))
+        return lambda level: errors.pr(level.misses or Misses(0.0, START))
 
     def measured(self, level: Level, command: str) -> Measured:
         """What the level plays like, measured with dice that no trial had."""
@@ -146,7 +164,7 @@ class Calibration:
             ).rates()[ALL]
             pr, pr_error = rates.pr, PR * rates.standard_error
         else:
-            pr, pr_error = self.pr_of_misses()(level, seed)
+            pr, pr_error = self.pr_of_misses()(level)
         return Measured(
             self.net.hash,
             command,

@@ -32,7 +32,7 @@ def find_scale(
     wanted: float,
     tolerance: float,
     rising: bool,
-    start: float = 0.05,
+    start: float,
     most: int = 12,
 ) -> list[Trial]:
     """Trials of scales, in order, until one is measured within ``tolerance`` of ``wanted``.
@@ -66,8 +66,8 @@ def find_scale(
         # Out to the other side of the wanted value, along the line through the last two trials.
         step = math.log(2.0) if gap < 0 else -math.log(2.0)
         if len(x) > 1:
-            nearer = 1 - gap / gaps[-2]
-            line = (x[-1] - x[-2]) * (1 - nearer) / nearer if nearer > 0 else math.inf
+            came = gaps[-2] - gap
+            line = (x[-1] - x[-2]) * gap / came if came * gap > 0 else math.inf
             step *= min(max(1.1 * abs(line / step), 0.1), 4.0)
         at = min(max(at + step, math.log(NARROWEST)), math.log(WIDEST))
         if at == x[-1]:

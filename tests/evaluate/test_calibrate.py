@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_noise_does_not_keep_it_from_ending():
     rng = np.random.default_rng(1)
     ends = []
     for _ in range(50):
-        trials = find_scale(lambda s: (falling(s) + rng.normal(0, 15), 15.0), 1400, 4, False)
+        trials = find_scale(lambda s: (falling(s) + rng.normal(0, 15), 15.0), 1400, 4, False, 0.05)
         assert len(trials) <= 12
         ends.append(falling(nearest(trials, 1400).scale) - 1400)
     assert abs(np.mean(ends)) < 8
@@ -49,7 +50,7 @@ def test_noise_does_not_keep_it_from_ending():
 @pytest.mark.parametrize(("wanted", "nearby"), [(1750, "nearest is 1699"), (150, "nearest is 203")])
 def test_what_no_misses_reach_is_said(wanted, nearby):
     with pytest.raises(BgrlError, match=f"{wanted} out of reach: the {nearby}"):
-        find_scale(lambda scale: (falling(scale), 1.0), wanted, 4, False, most=40)
+        find_scale(lambda scale: (falling(scale), 1.0), wanted, 4, False, 0.05, most=40)
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,9 @@ def test_the_command_writes_a_level_and_goes_on(folder, capsys):
     again = read_level(folder / "weak")[0]
     assert again.misses == level.misses
     assert again.measured.rating == rating
+    # Only as far into its ranking as told.
+    assert main(command(folder, "miss_depth=2")) == 0
+    assert read_level(folder / "weak")[0].misses == replace(level.misses, depth=2)
 
 
 def test_a_wanted_pr_is_reached(folder):
