@@ -32,7 +32,7 @@ def describe(path: Path) -> str:
         if recognize(path):
             kind, facts = tell(path)
             return _screen(f"{path}: {kind}", facts)
-    raise BgrlError(f"{path}: not a shard, generation, checkpoint, export, match or run of bgrl")
+    raise BgrlError(f"{path}: not a shard, generation, level, checkpoint, export, match or run of bgrl")
 
 
 def _shard(path: Path) -> tuple[str, Facts]:
@@ -187,8 +187,7 @@ def _bundle(path: Path) -> tuple[str, Facts]:
         "files": f"{len(bundle.record['files'])}, whole, with the hashes of bundle.json",
     }
     for name, level in bundle.levels.items():
-        misses = level.misses
-        how = f"misses at rate {misses.rate:g}, scale {misses.scale:g}" if misses else "no misses"
+        how = _misses(level)
         strength = "".join(
             f", {name} {found.value:.1f} ± {found.error:.1f}"
             for name, found in _strength(level.measured)
@@ -207,6 +206,30 @@ def _bundle(path: Path) -> tuple[str, Facts]:
                 else ""
             )
     return "a bundle of levels for apps", facts
+
+
+def _level(path: Path) -> tuple[str, Facts]:
+    from bgrl.players.level import read_level
+
+    folder = path if path.is_dir() else path.parent
+    level, net_folder = read_level(folder)
+    facts: Facts = {
+        "level": f"{level.name}, {level.plies} plies, {_misses(level)}, {level.style.name}",
+        "plays the net of": net_folder.name,
+    }
+    for name, found in _strength(level.measured):
+        facts[name] = f"{found.value:.1f} ± {found.error:.1f}"
+    if level.measured:
+        measured = level.measured
+        facts["measured"] = f"{measured.date} with net {measured.net}: {measured.command}"
+    if net_folder.resolve() == folder.resolve():
+        facts |= _checkpoint(folder)[1]
+    return "a level", facts
+
+
+def _misses(level: Any) -> str:
+    misses = level.misses
+    return f"misses at rate {misses.rate:g}, scale {misses.scale:g}" if misses else "no misses"
 
 
 def _strength(measured: Any) -> list[tuple[str, Any]]:
@@ -248,6 +271,7 @@ KINDS: tuple[tuple[Callable[[Path], bool], Callable[[Path], tuple[str, Facts]]],
     (lambda path: path.suffix == ".bgnet" and path.is_file(), _flat),
     (_has("bundle.json"), _bundle),
     (_is_run, _run),
+    (_has("level.json"), _level),
     (_has("net.json"), _checkpoint),
     (lambda path: path.name == "net.safetensors", _checkpoint),
     (_has("match.json"), _match),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bgrl.cli.describe import describe
 from bgrl.encoding import get_encoder
 from bgrl.errors import BgrlError, SchemaMismatch
 from bgrl.files import shipped
@@ -128,6 +129,17 @@ def test_a_level_in_a_style(folder):
     assert type(load_player(f"{folder.parent / 'net'}@balanced")) is NetPlayer
     with pytest.raises(BgrlError, match="'pubeval' is no level or net"):
         load_player("pubeval@runner")
+
+
+def test_a_level_describes_itself(folder):
+    write_level(WHOLE, folder, "net")
+    for path in (folder, folder / "level.json"):
+        text = describe(path)
+        assert "a level" in text
+        assert "whole, 2 plies, misses at rate 0.5, scale 0.1, cautious" in text
+        assert "1201.5 ± 5.5" in text
+        assert WHOLE.measured.command in text
+    assert "a checkpoint" in describe(folder.parent / "net")
 
 
 def test_what_was_measured_does_not_make_another_player(folder):
