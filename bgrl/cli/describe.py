@@ -32,7 +32,9 @@ def describe(path: Path) -> str:
         if recognize(path):
             kind, facts = tell(path)
             return _screen(f"{path}: {kind}", facts)
-    raise BgrlError(f"{path}: not a shard, generation, level, checkpoint, export, match or run of bgrl")
+    raise BgrlError(
+        f"{path}: not a shard, generation, level, checkpoint, export, match or run of bgrl"
+    )
 
 
 def _shard(path: Path) -> tuple[str, Facts]:
