@@ -15,7 +15,9 @@ NAME = "adaptive"
 def adapt(pr: float, levels: Sequence[tuple[Level, Net]]) -> tuple[Level, Net]:
     """The level for a player of such a ``pr``, with its net; ask once a match.
 
-    levels: with whatever stands for the net of each. Those with a measured PR are the points that
+    pr: 500 times the mean error, in points, over the player's recent decisions with something at
+    stake, as in the reference positions: 0.01 points or more between the best play and the worst.
+    levels: each with whatever stands for its net. Those with a measured PR are the points that
     the strength goes through: between two that differ in how wide their misses are and in nothing
     else, the scale goes in a straight line over the PR; between others the nearer one is taken. A
     level that plays its best has misses of scale 0. No level is stronger than the strongest, nor
