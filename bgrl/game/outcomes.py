@@ -95,9 +95,10 @@ def clamp_to(p, at, bits):
 
 
 @njit(cache=True)
-def clamp(p, board):
-    """Make ``p`` (float32[5], changed in place) possible for ``board`` (int8[2, 26])."""
-    clamp_to(p, 0, possible(board))
+def clamp(p, boards):
+    """Make ``p`` (float32[N, 5], changed in place) possible for ``boards`` (int8[N, 2, 26])."""
+    for i in range(len(boards)):
+        clamp_to(p[i], 0, possible(boards[i]))
 
 
 @njit(cache=True, inline="always")

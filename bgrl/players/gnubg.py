@@ -88,8 +88,7 @@ class GnubgPlayer(EquityPlayer):
         out = np.array(
             [evaluate(sides, plies) for sides in boards[:, ::-1, 1:].tolist()], dtype=np.float32
         ).reshape(len(boards), 5)
-        for p, board in zip(out, boards, strict=True):
-            clamp(p, board)
+        clamp(out, boards)
         return out
 
     def score(self, before: np.ndarray, after: np.ndarray, levels: np.ndarray) -> np.ndarray:

@@ -194,5 +194,5 @@ class GnubgProgramPlayer(EquityPlayer):
                 p[:] = [float(word) for word in answer.split()][:5]
             except ValueError as error:
                 raise BgrlError(f"gnubg answered {answer!r} to a question for an equity") from error
-            clamp(p, board)
+        clamp(out, boards)
         return out

@@ -93,8 +93,7 @@ class SagePlayer(EquityPlayer):
         reference = _sides(before)
         mine = [evaluate(_sides(swapped(board)), reference)["probs"] for board in after]
         theirs = flip(np.array(mine, dtype=np.float32).reshape(len(after), 5))
-        for p, board in zip(theirs, after, strict=True):
-            clamp(p, board)
+        clamp(theirs, after)
         return theirs
 
 

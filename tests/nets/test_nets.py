@@ -124,27 +124,27 @@ def test_outputs_are_always_possible(boards):
 
 
 def test_t04_impossible_outputs_are_mended():
-    p = np.array([0.30, 0.35, 0.4, 0, 0], np.float32)
-    clamp(p, BACKGAMMON.start_board())
-    np.testing.assert_allclose(p, [0.3, 0.3, 0.3, 0, 0])
+    p = np.array([[0.30, 0.35, 0.4, 0, 0]], np.float32)
+    clamp(p, BACKGAMMON.start_board()[np.newaxis])
+    np.testing.assert_allclose(p, [[0.3, 0.3, 0.3, 0, 0]])
     board = BACKGAMMON.start_board()
     board[1, [6, 0]] = [4, 1]
-    p = np.array([0.6, 0.2, 0.1, 0.2, 0.1], np.float32)
-    clamp(p, board)
-    np.testing.assert_allclose(p, [0.6, 0, 0, 0.2, 0.1])
+    p = np.array([[0.6, 0.2, 0.1, 0.2, 0.1]], np.float32)
+    clamp(p, board[np.newaxis])
+    np.testing.assert_allclose(p, [[0.6, 0, 0, 0.2, 0.1]])
 
 
 def test_no_backgammon_in_a_race_from_outside_the_winners_home():
     board = np.zeros((2, 26), np.int8)
     board[0, 3] = 15
     board[1, 18] = 15
-    p = np.array([0.99, 0.9, 0.5, 0.001, 0.001], np.float32)
-    clamp(p, board)
-    np.testing.assert_allclose(p, [0.99, 0.9, 0, 0.001, 0])
+    p = np.array([[0.99, 0.9, 0.5, 0.001, 0.001]], np.float32)
+    clamp(p, board[np.newaxis])
+    np.testing.assert_allclose(p, [[0.99, 0.9, 0, 0.001, 0]])
     board[1, [18, 19]] = [14, 1]
-    p = np.array([0.99, 0.9, 0.5, 0.001, 0.001], np.float32)
-    clamp(p, board)
-    assert p[2] == np.float32(0.5)
+    p = np.array([[0.99, 0.9, 0.5, 0.001, 0.001]], np.float32)
+    clamp(p, board[np.newaxis])
+    assert p[0, 2] == np.float32(0.5)
 
 
 def test_t05_flip_and_equity():
