@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from bgrl.errors import BgrlError
+from bgrl.evaluate import PlayerLuck, luck_evaluator, play_match
 from bgrl.evaluate.match import MatchResult
-from bgrl.evaluate.ratings import ELO, FIBS, cross_table, one_point, rate, wins
+from bgrl.evaluate.ratings import ELO, FIBS, ONE_POINT, cross_table, one_point, rate, wins
 from bgrl.game import BACKGAMMON
+from bgrl.players import load_player
 
 
 def match(a, b, outcomes) -> MatchResult:
@@ -90,6 +92,27 @@ def test_luck_taken_off_leaves_the_rating_and_lowers_its_error():
     assert 0.85 < np.std(zs) < 1.15
     # Luck in points says nothing about wins.
     assert np.array_equal(wins(replace(played, luck=luck)), won)
+
+
+def test_the_luck_of_played_games_to_one_point():
+    """Luck in wins, of whichever path plays: it leaves the share of wins, with a smaller error."""
+    hard, variant = load_player("hard"), one_point(BACKGAMMON)
+    fast = play_match(
+        hard, load_player("pubeval"), 60, 1,
+        variant=variant, luck=luck_evaluator(hard, ONE_POINT),
+    )  # fmt: skip
+    won = (fast.outcomes > 0).mean(axis=1)
+    adjusted = wins(fast).mean(axis=1)
+    error = np.std(won - adjusted) / math.sqrt(len(won))
+    assert abs(won.mean() - adjusted.mean()) < 4 * error
+    assert adjusted.std() < 0.6 * won.std()
+    assert "(1, 1, 1)" in fast.luck_by
+    judge = PlayerLuck(hard, ONE_POINT)
+    board = BACKGAMMON.start_board()
+    assert luck_evaluator(hard, ONE_POINT).roll_values(board) == pytest.approx(
+        judge.roll_values(board), abs=1e-5
+    )
+    assert abs(judge.roll_values(board)).max() <= 1
 
 
 def test_a_player_who_wins_everything_has_a_finite_rating():
