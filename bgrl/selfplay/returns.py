@@ -20,7 +20,7 @@ result of the game.
 import numpy as np
 from numba import njit
 
-from bgrl.game.outcomes import flip_into, loss_into
+from bgrl.game.outcomes import clamp_to, flip_into, loss_into, possible
 from bgrl.nets import FastNet
 from bgrl.search import Bearoff, Searcher
 
@@ -44,7 +44,7 @@ def returns_into(values, level, lam, targets, start, n):
 
 
 @njit(cache=True)
-def _without_luck(values, backups, games, lam, targets):
+def _without_luck(boards, values, backups, games, lam, targets):
     ahead = np.zeros(5)  # G - V of the next position, for its player on roll
     for t in range(games.shape[0] - 1, -1, -1):
         if t + 1 == games.shape[0] or games[t + 1] != games[t]:
@@ -55,8 +55,9 @@ def _without_luck(values, backups, games, lam, targets):
         ahead[2], ahead[4] = ahead[4], ahead[2]
         for k in range(5):
             found = backups[t, k] + lam * ahead[k]
-            targets[t, k] = min(max(found, 0.0), 1.0)
+            targets[t, k] = found
             ahead[k] = found - values[t, k]
+        clamp_to(targets[t], 0, possible(boards[t]))
 
 
 def returns_without_luck(
@@ -66,9 +67,11 @@ def returns_without_luck(
 
     ``boards`` int8[N, 2, 26] are the positions game by game, each game's in the order of play;
     ``games`` int64[N] its number; ``lam`` is λ. A position in the ``bearoff`` databases gets what
-    they say. Cut to 0 .. 1, which a return can leave by a little.
+    they say. Clamped to what is
+    possible, which a return can leave by a little.
     """
     one_ply = Searcher(net, 1, bearoff=bearoff, cache=0)
     targets = np.empty((len(boards), 5), np.float32)
-    _without_luck(one_ply.evaluate(boards, 0), one_ply.evaluate(boards), games, lam, targets)
+    values, backups = one_ply.evaluate(boards, 0), one_ply.evaluate(boards)
+    _without_luck(boards, values, backups, games, lam, targets)
     return targets
