@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from bgrl.export.golden import clear
-from bgrl.export.positions import kind_of, sampled_positions
+from bgrl.export.positions import kind_of
+from bgrl.game.outcomes import equity
 from bgrl.game.plays import apply_play, generate_plays, new_play_buffer
 from bgrl.nets import FastNet, Weights
 from bgrl.nets.flat import read_flat
@@ -23,7 +24,7 @@ ROUNDING = 1e-5
 def write_reference(
     bundle: Bundle,
     path: Path,
-    positions: int,
+    boards: np.ndarray,
     rolls: int,
     decisions: int,
     deep: int,
@@ -32,18 +33,21 @@ def write_reference(
 ) -> None:
     """Write the reference of ``bundle``; the counts say how much of each.
 
-    positions: of which every net's probabilities are compared; rolls: of which all plays are;
+    boards: int8[N, 2, 26], of which every net's probabilities are compared; rolls: of how many of
+    them all plays and the first net's best one are;
     decisions: of each level that looks no further, half of them in its own style and the rest in
     the others; deep: likewise of each that does; values: positions looked into by each of those.
     """
     random = np.random.default_rng(seed)
     nets = {name: FastNet(read_flat(bundle.folder / f"{name}.bgnet")) for name in _nets(bundle)}
-    boards = sampled_positions(next(iter(nets.values())), positions, seed)
     going_on = [i for i in range(len(boards)) if kind_of(boards[i]) != "over"]
     listed = []
+    first = next(iter(nets.values()))
     for board in boards[:rolls]:
         die1, die2 = _roll(random)
-        listed.append({"dice": [die1, die2], "finals": _base64(_finals(board, die1, die2))})
+        finals = finals_of(board, die1, die2)
+        best = best_play(first.evaluate(finals), first.variant.points)
+        listed.append({"dice": [die1, die2], "finals": _base64(finals), "best": best})
     choices = []
     looked = []
     for name, level in bundle.levels.items():
@@ -134,7 +138,19 @@ def _filters(player: LevelPlayer) -> list:
     return [chosen for chosen in player.level.filters.root if chosen and player.level.plies]
 
 
-def _finals(board: np.ndarray, die1: int, die2: int) -> np.ndarray:
+def best_play(theirs: np.ndarray, points: tuple[int, int, int]) -> int | None:
+    """The play after which the opponent expects ``theirs`` float32[N, 5] the least of.
+
+    None if another is as good but for rounding.
+    """
+    expected = equity(theirs.astype(np.float64), points)
+    order = np.argsort(expected, kind="stable")
+    if len(order) > 1 and expected[order[1]] - expected[order[0]] <= ROUNDING:
+        return None
+    return int(order[0])
+
+
+def finals_of(board: np.ndarray, die1: int, die2: int) -> np.ndarray:
     """The positions int8[N, 2, 26] that the opponent can face; the sides swapped for a dance."""
     plays = new_play_buffer()
     n = generate_plays(board, die1, die2, plays)

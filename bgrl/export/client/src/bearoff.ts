@@ -122,9 +122,7 @@ export class Bearoff {
 
 /** A net that knows the bear-off: it looks up every position with both sides home. */
 export class WithBearoff implements Evaluator {
-  private table: Promise<Bearoff> | undefined;
-
-  /** `load` gets the database, when a position first needs it. */
+  /** `load` gets the database; it is asked for positions that need it alone. */
   constructor(readonly net: Evaluator, private readonly load: () => Promise<Bearoff>) {}
 
   get variant(): string {
@@ -148,11 +146,7 @@ export class WithBearoff implements Evaluator {
     for (let i = 0; i < count; i++) if (bothHome(cells, i * CELLS)) known.push(i);
     const out = known.length < count ? await this.net.evaluate(cells, count) : new Float32Array(5 * count);
     if (known.length > 0) {
-      this.table ??= this.load();
-      const table = await this.table.catch((error: unknown) => {
-        this.table = undefined; // the next position tries again
-        throw error;
-      });
+      const table = await this.load();
       for (const i of known) table.write(cells, i * CELLS, out, 5 * i);
     }
     return out;

@@ -48,6 +48,9 @@ export function readFrom(base: string | URL): ReadFile {
 }
 
 export class Bundle {
+  /** What has been read, by a name: nets and databases are large, and bots share them. */
+  private readonly loaded = new Map<string, Promise<unknown>>();
+
   private constructor(
     private readonly readFile: ReadFile,
     readonly record: Record_,
@@ -109,9 +112,9 @@ export class Bundle {
   }
 
   /** A net from its flat file, in plain TypeScript. */
-  async flatNet(net: string, storage: Storage = "float32"): Promise<FlatNet> {
+  flatNet(net: string, storage: Storage = "float32"): Promise<FlatNet> {
     const name = fileName(net, storage, "bgnet");
-    return FlatNet.parse(await this.file(name), name);
+    return this.once(name, async () => FlatNet.parse(await this.file(name), name));
   }
 
   /** A net by onnxruntime-web, or in plain TypeScript if no `ort` is given. */
@@ -120,12 +123,24 @@ export class Bundle {
     const { variant, points, stored } = this.netRecord(net);
     const name = fileName(net, storage, "onnx");
     if (!stored[storage]) throw new BundleError(`${name}: not named by bundle.json`);
-    return OnnxNet.create(ort, await this.file(name), { hash: stored[storage].net, variant, points }, name);
+    const facts = { hash: stored[storage].net, variant, points };
+    return this.once(name, async () => OnnxNet.create(ort, await this.file(name), facts, name));
   }
 
   /** The bear-off database in the file `name`. */
-  async bearoff(name: string): Promise<Bearoff> {
-    return Bearoff.parse(await this.file(name), name);
+  bearoff(name: string): Promise<Bearoff> {
+    return this.once(name, async () => Bearoff.parse(await this.file(name), name));
+  }
+
+  private once<T>(name: string, load: () => Promise<T>): Promise<T> {
+    let found = this.loaded.get(name) as Promise<T> | undefined;
+    if (!found) {
+      found = load();
+      this.loaded.set(name, found);
+      // What could not be read is tried again.
+      found.catch(() => this.loaded.delete(name));
+    }
+    return found;
   }
 }
 

@@ -24,6 +24,7 @@ async function measure(page: Page): Promise<unknown> {
     const bundle = await client.Bundle.open(client.readFrom(bots));
     const reference = (await (await fetch("reference.json")).json()) as import("./checks.js").Reference;
     const golden = await checks.checkGolden(bundle, ort);
+    const bearoff = await checks.checkBearoff(bundle);
     const found = await checks.checkReference(bundle, ort, reference);
     const times: Record<string, { median: number; worst: number; decisions: number }> = {};
     for (const [name, withRuntime] of [["runtime", true], ["plain", false]] as const) {
@@ -34,7 +35,7 @@ async function measure(page: Page): Promise<unknown> {
         let board = client.startBoard();
         await remote.choose(level.name, board, [3, 1]);
         const spent: number[] = [];
-        const decisions = level.plies > 1 ? 12 : 40;
+        const decisions = level.plies > 1 ? 24 : 40;
         for (let i = 0; i < decisions; i++) {
           const dice: [number, number] = [(i % 6) + 1, ((i * 5) % 6) + 1];
           const start = performance.now();
@@ -49,11 +50,11 @@ async function measure(page: Page): Promise<unknown> {
       }
       remote.close();
     }
-    return { isolated: crossOriginIsolated, golden, found, times };
+    return { isolated: crossOriginIsolated, golden, bearoff, found, times };
   });
 }
 
-/** Play a game, or its first turns, against the first level by keyboard alone. */
+/** Play a game, or its first turns, by keyboard alone. */
 async function playByKeyboard(page: Page, most: number): Promise<{ turns: number; status: string; labels: string[] }> {
   const labels = await page.locator("#board [role=button]").evaluateAll((points) =>
     points.map((point) => point.getAttribute("aria-label") ?? ""));
@@ -79,6 +80,24 @@ async function playByKeyboard(page: Page, most: number): Promise<{ turns: number
     }
   }
   throw new Error("the game did not end");
+}
+
+/** The first turns against each level in each style, as chosen in the lists; what each game says at last. */
+async function playEveryStyle(page: Page): Promise<Record<string, string>> {
+  const last: Record<string, string> = {};
+  const values = (id: string) => page.locator(`${id} option`).evaluateAll((options) =>
+    options.map((option) => (option as HTMLOptionElement).value));
+  for (const level of await values("#level")) {
+    for (const style of await values("#style")) {
+      await page.selectOption("#level", level);
+      await page.selectOption("#style", style);
+      await page.click("#new");
+      await playByKeyboard(page, 2);
+      await page.waitForFunction(() => !/thinks …/.test(document.querySelector("#status")?.textContent ?? ""));
+      last[`${level}, ${style}`] = (await page.textContent("#status")) ?? "";
+    }
+  }
+  return last;
 }
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -109,6 +128,7 @@ try {
   if ((await chosen.count()) > 0) await chosen.click();
   const pageBytes = bytes;
   const game = await playByKeyboard(page, Number(turns));
+  const gameBytes = bytes;
   const phone = await browser.newPage({ viewport: { width: 390, height: 800 }, hasTouch: true });
   await phone.goto(url);
   await phone.waitForFunction(() => document.querySelectorAll("#board [role=button]").length === 26);
@@ -122,8 +142,9 @@ try {
     touchChose = (await phone.locator("#board [data-state=chosen]").count()) === 1;
   }
   await phone.screenshot({ path: join(output, "phone.png") });
+  const styles = await playEveryStyle(page);
   const measured = await measure(page);
-  const result = { errors, pageBytes, game, touchChose, measured };
+  const result = { errors, pageBytes, gameBytes, game, touchChose, styles, measured };
   await writeFile(join(output, "result.json"), JSON.stringify(result, null, 2));
   if (errors.length > 0) throw new Error(errors.join("\n"));
 } finally {

@@ -29,8 +29,11 @@ export interface Reference {
   boards: string;
   /** By net, of all positions. */
   probabilities: Record<string, string>;
-  /** A roll for each of the first positions, and the positions it leads to, in any order; after a dance the sides swapped. */
-  rolls: { dice: [number, number]; finals: string }[];
+  /**
+   * A roll for each of the first positions, and the positions it leads to, in any order; after a dance
+   * the sides swapped. Which of them is the best by the first net; null if another is as good.
+   */
+  rolls: { dice: [number, number]; finals: string; best: number | null }[];
   /** Decisions of levels, in their own style (null) or another: position, dice, random number, and the position chosen. */
   choices: { level: string; style: string | null; at: number; dice: [number, number]; chance: number; board: string }[];
   /** Values at more plies of some positions for some levels. */
@@ -177,8 +180,8 @@ export async function checkStorages(bundle: Bundle, ort: OrtModule): Promise<Fou
  * untrained one does when it is sure of the result, rounding decides which of them is looked into.
  */
 export async function checkReference(bundle: Bundle, ort: OrtModule, reference: Reference): Promise<Found> {
-  const found: Found = { positions: 0, flat: 0, onnx: 0, rolls: 0, wrongRolls: 0, wrongChoices: 0, deepByRuntime: 0,
-    differByRuntime: 0, values: 0, value: 0 };
+  const found: Found = { positions: 0, flat: 0, onnx: 0, rolls: 0, wrongRolls: 0, bestPlays: 0, wrongBestFlat: 0,
+    wrongBestOnnx: 0, wrongChoices: 0, deepByRuntime: 0, differByRuntime: 0, values: 0, value: 0 };
   const cells = new Int8Array(fromBase64(reference.boards).buffer);
   const at = (i: number) => cells.slice(i * CELLS, (i + 1) * CELLS);
   found.positions = cells.length / CELLS;
@@ -186,6 +189,21 @@ export async function checkReference(bundle: Bundle, ort: OrtModule, reference: 
     const expected = new Float32Array(fromBase64(probabilities).buffer);
     found.flat = Math.max(found.flat, await largest(await bundle.flatNet(net), cells, expected));
     found.onnx = Math.max(found.onnx, await largest(await bundle.net(net, { ort }), cells, expected));
+  }
+  const [first] = Object.keys(reference.probabilities);
+  const evaluators = { Flat: await bundle.flatNet(first), Onnx: await bundle.net(first, { ort }) };
+  for (const { finals, best } of reference.rolls) {
+    if (best === null) continue;
+    found.bestPlays++;
+    const wanted = new Int8Array(fromBase64(finals).buffer);
+    for (const [name, net] of Object.entries(evaluators)) {
+      const theirs = await net.evaluate(wanted, wanted.length / CELLS);
+      let least = 0;
+      for (let k = 1; k < wanted.length / CELLS; k++) {
+        if (equity(theirs, 5 * k, net.points) < equity(theirs, 5 * least, net.points)) least = k;
+      }
+      if (least !== best) found[`wrongBest${name}`]++;
+    }
   }
   reference.rolls.forEach(({ dice, finals }, i) => {
     found.rolls++;

@@ -8,7 +8,7 @@ type Dice = [number, number];
 
 const byId = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 const ui = {
-  board: byId("board"), level: byId<HTMLSelectElement>("level"), score: byId("score"), status: byId("status"),
+  board: byId("board"), level: byId<HTMLSelectElement>("level"), style: byId<HTMLSelectElement>("style"), score: byId("score"), status: byId("status"),
   dice: byId("dice"), pips: byId("pips"), evaluation: byId("evaluation"), hints: byId("hints"),
   roll: byId<HTMLButtonElement>("roll"), undo: byId<HTMLButtonElement>("undo"),
   done: byId<HTMLButtonElement>("done"), hint: byId<HTMLButtonElement>("hint"), new: byId<HTMLButtonElement>("new"),
@@ -38,6 +38,17 @@ class Game {
     return ui.level.value;
   }
 
+  /** The style asked for, or null for the level's own. */
+  get style(): string | null {
+    const own = this.bots.levels.find(({ name }) => name === this.level)?.style.name;
+    return ui.style.value === own ? null : ui.style.value;
+  }
+
+  /** How texts call the opponent. */
+  get opponent(): string {
+    return title(this.level);
+  }
+
   say(text: string): void {
     ui.status.textContent = text;
   }
@@ -53,7 +64,7 @@ class Game {
       this.say(`You start with ${dice[0]} and ${dice[1]}.`);
       this.begin(dice);
     } else {
-      this.say(`${this.level} starts with ${dice[1]} and ${dice[0]}.`);
+      this.say(`${this.opponent} starts with ${dice[1]} and ${dice[0]}.`);
       void this.botPlays(dice);
     }
   }
@@ -102,12 +113,19 @@ class Game {
     this.phase = "bot";
     this.show(dice);
     const before = swapped(this.board);
-    const { level } = this;
-    const play = await this.bots.choose(level, before, dice);
+    const { level, opponent } = this;
+    this.say(`${opponent} rolled ${dice.join("-")} and thinks …`);
+    let play: RankedPlay | null;
+    try {
+      play = await this.bots.choose(level, before, dice, this.style);
+    } catch (error) {
+      if (moment === this.moment) this.fail(error);
+      return;
+    }
     if (moment !== this.moment) return;
     this.board = play ? play.board : this.board;
     const text = play ? `plays ${formatPlay(before, play.moves, dice)}` : "cannot move";
-    this.say(`${level} rolled ${dice.join("-")} and ${text}.`);
+    this.say(`${opponent} rolled ${dice.join("-")} and ${text}.`);
     if (this.ended(this.board, 1)) return;
     this.phase = "roll";
     this.show();
@@ -121,8 +139,16 @@ class Game {
     const board = this.board;
     // Hints never miss: the strongest level ranks, and no chance is involved.
     const strongest = this.bots.levels.reduce((best, level) => (better(level, best) ? level : best));
-    const plays = await this.bots.rankPlays(strongest.name, board, [dice[0], dice[1]]);
+    ui.hint.disabled = true;
+    let plays: RankedPlay[];
+    try {
+      plays = await this.bots.rankPlays(strongest.name, board, [dice[0], dice[1]]);
+    } catch (error) {
+      if (moment === this.moment) this.say(`There is no hint: ${reason(error)}`);
+      return;
+    }
     if (moment !== this.moment) return;
+    ui.hint.disabled = false;
     ui.hints.replaceChildren(...plays.slice(0, 5).map((play: RankedPlay) => {
       const item = document.createElement("li");
       const lost = play.equity - plays[0].equity;
@@ -132,12 +158,19 @@ class Game {
     }));
   }
 
+  /** The bot cannot go on: say why. A new game tries again. */
+  private fail(error: unknown): void {
+    this.phase = "over";
+    this.show();
+    this.say(`${this.opponent} cannot play: ${reason(error)}`);
+  }
+
   private async showEvaluation(): Promise<void> {
     const moment = this.moment;
     const [win, winGammon, , loseGammon] = await this.bots.evaluate(this.level, this.board);
     if (moment !== this.moment) return;
     const percent = (p: number) => `${(100 * p).toFixed(1)}%`;
-    ui.evaluation.textContent = `${this.level} thinks that you win ${percent(win)} (gammon ${percent(winGammon)}) ` +
+    ui.evaluation.textContent = `${this.opponent} thinks that you win ${percent(win)} (gammon ${percent(winGammon)}) ` +
       `and lose ${percent(1 - win)} (gammon ${percent(loseGammon)}).`;
   }
 
@@ -148,7 +181,7 @@ class Game {
     this.phase = "over";
     this.score[loser] += level;
     const how = ["", "a game", "a gammon", "a backgammon"][level];
-    this.say(loser === 0 ? `You win ${how}.` : `${this.level} wins ${how}.`);
+    this.say(loser === 0 ? `You win ${how}.` : `${this.opponent} wins ${how}.`);
     this.show();
     return true;
   }
@@ -179,17 +212,39 @@ function better(a: Level, b: Level): boolean {
   return a.misses === null && b.misses !== null;
 }
 
+function title(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** How a level stands in the list: its rating where one was measured. */
+function described({ name, measured }: Level): string {
+  return measured?.rating ? `${title(name)} (${Math.round(measured.rating.value)})` : title(name);
+}
+
 function signed(equity: number): string {
   return (equity < 0 ? "−" : "+") + Math.abs(equity).toFixed(3);
 }
 
 async function main(): Promise<void> {
   const here = new URL(".", document.baseURI);
-  const runtime = new URL("runtime/ort.wasm.min.mjs", here);
-  const present = await fetch(runtime, { method: "HEAD" }).then((response) => response.ok, () => false);
-  const worker = new URL("client/src/worker.js", here);
-  const bots = await RemoteBots.open(worker, new URL("bots/", here), present ? runtime : undefined);
-  for (const { name } of bots.levels) ui.level.append(new Option(name, name));
+  // Plain TypeScript is faster where a bot looks ahead, and has nothing to download.
+  const runtime = new URLSearchParams(location.search).has("runtime")
+    ? new URL("runtime/ort.wasm.min.mjs", here)
+    : undefined;
+  const bots = await RemoteBots.open(new URL("client/src/worker.js", here), new URL("bots/", here), runtime);
+  for (const level of bots.levels) ui.level.append(new Option(described(level), level.name));
+  for (const { name } of bots.styles) ui.style.append(new Option(title(name), name));
+  const ownStyle = () => {
+    const own = bots.levels.find(({ name }) => name === ui.level.value)?.style;
+    if (own && !bots.styles.some(({ name }) => name === own.name)) ui.style.append(new Option(title(own.name), own.name));
+    ui.style.value = own?.name ?? "";
+  };
+  ownStyle();
+  ui.level.onchange = ownStyle;
   const game = new Game(bots);
   ui.new.onclick = () => game.start();
   ui.roll.onclick = () => game.roll();
@@ -207,5 +262,5 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  ui.status.textContent = `The bots cannot be loaded: ${error instanceof Error ? error.message : String(error)}`;
+  ui.status.textContent = `The bots cannot be loaded: ${reason(error)}`;
 });
