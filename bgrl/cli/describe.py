@@ -252,6 +252,17 @@ def _flat(path: Path) -> tuple[str, Facts]:
     }
 
 
+def _bearoff(path: Path) -> tuple[str, Facts]:
+    from bgrl.search.compact import CompactBearoff
+
+    database = CompactBearoff.load(path)
+    return "a one-sided bear-off database", {
+        "checkers": database.description["checkers"],
+        "homes": len(database.arrays.all_off),
+        "size": f"{path.stat().st_size:,} bytes",
+    }
+
+
 def _has(name: str) -> Callable[[Path], bool]:
     """Recognizes a folder that holds the file `name`, and that file itself."""
     return lambda path: path.name == name or (path / name).is_file()
@@ -271,6 +282,7 @@ KINDS: tuple[tuple[Callable[[Path], bool], Callable[[Path], tuple[str, Facts]]],
     (lambda path: path.suffix == ".parquet" and path.is_file(), _shard),
     (lambda path: path.suffix == ".onnx" and path.is_file(), _onnx),
     (lambda path: path.suffix == ".bgnet" and path.is_file(), _flat),
+    (lambda path: path.suffix == ".bgoff" and path.is_file(), _bearoff),
     (_has("bundle.json"), _bundle),
     (_is_run, _run),
     (_has("level.json"), _level),

@@ -284,6 +284,8 @@ def test_the_command_describes_a_bundle(bundle, capsys):
     assert "a bundle" in printed
     for word in ("easy", "hard", "master", "2 plies", "int8"):
         assert word in printed
+    assert main(["describe", str(bundle / "bearoff-15.bgoff")]) == 0
+    assert "54,264" in capsys.readouterr().out
 
 
 def test_every_json_file_fits_its_schema(bundle):

@@ -104,12 +104,11 @@ const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] }
 try {
   const page = await browser.newPage({ viewport: { width: 1000, height: 1180 } });
   const errors: string[] = [];
-  let bytes = 0;
+  const sent = new Map<string, number>();
   page.on("pageerror", (error) => errors.push(String(error)));
   page.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
-  page.on("response", async (response) => {
-    if (response.url().includes("/runtime/") || response.status() !== 200) return;
-    bytes += (await response.body().catch(() => Buffer.alloc(0))).length;
+  page.on("response", (response) => {
+    if (response.status() === 200) sent.set(response.url(), Number(response.headers()["content-length"]));
   });
   await page.goto(url);
   await page.waitForFunction(() => !document.querySelector("#status")?.textContent?.startsWith("Loading"));
@@ -126,9 +125,8 @@ try {
   await page.screenshot({ path: join(output, "page.png") });
   const chosen = page.locator("#board [data-state=chosen]");
   if ((await chosen.count()) > 0) await chosen.click();
-  const pageBytes = bytes;
+  const pageBytes = [...sent.values()].reduce((sum, size) => sum + size, 0);
   const game = await playByKeyboard(page, Number(turns));
-  const gameBytes = bytes;
   const phone = await browser.newPage({ viewport: { width: 390, height: 800 }, hasTouch: true });
   await phone.goto(url);
   await phone.waitForFunction(() => document.querySelectorAll("#board [role=button]").length === 26);
@@ -144,7 +142,7 @@ try {
   await phone.screenshot({ path: join(output, "phone.png") });
   const styles = await playEveryStyle(page);
   const measured = await measure(page);
-  const result = { errors, pageBytes, gameBytes, game, touchChose, styles, measured };
+  const result = { errors, pageBytes, game, touchChose, styles, measured };
   await writeFile(join(output, "result.json"), JSON.stringify(result, null, 2));
   if (errors.length > 0) throw new Error(errors.join("\n"));
 } finally {
