@@ -8,6 +8,7 @@ be 1 to 4096 boards. Converting works on Linux; running the result needs macOS.
 import logging
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,22 @@ def write_coreml(weights: Weights, folder: str | os.PathLike) -> Path:
         for file in beside.rglob("*"):
             file.chmod(0o755 if file.is_dir() else 0o644)
     return folder
+
+
+def run_coreml(package: str | os.PathLike, boards: np.ndarray) -> np.ndarray | None:
+    """The probabilities float32[N, 5] that Core ML gives for ``boards`` int8[N, 2, 26].
+
+    None where there is no Core ML to run it, which is anywhere but on macOS.
+    """
+    if sys.platform != "darwin":
+        return None
+    coremltools = _coremltools()
+    model = coremltools.models.MLModel(
+        os.fspath(package), compute_units=coremltools.ComputeUnit.CPU_ONLY
+    )
+    batches = np.split(boards, range(MOST_BOARDS, len(boards), MOST_BOARDS))
+    found = [model.predict({INPUT: batch.astype(np.float32)})[OUTPUT] for batch in batches]
+    return np.concatenate(found)
 
 
 def build_program(weights: Weights) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bgrl.errors import BgrlError
-from bgrl.export.coreml import write_coreml
+from bgrl.export.coreml import run_coreml, write_coreml
 from bgrl.export.golden import bearoff_golden, golden_vectors, write_golden
 from bgrl.export.onnx import write_onnx
 from bgrl.export.parity import TOLERANCE, Parity, compare
@@ -43,10 +43,15 @@ SCHEMA_FOLDER = "schemas"
 
 @dataclass(frozen=True)
 class Export:
-    """A published bundle, and what the comparisons found, by name of the ONNX file."""
+    """A published bundle, and what the comparisons found.
+
+    parities: by the name of the ONNX file. coreml: by the name of the package, the largest
+    difference of a probability; None where Core ML could not be run.
+    """
 
     folder: Path
     parities: dict[str, Parity]
+    coreml: dict[str, float | None]
 
     @property
     def onnx(self) -> Path:
@@ -67,6 +72,9 @@ class Export:
         lines.append(f"{self.onnx.name}: {self.parity}")
         for name, parity in list(self.parities.items())[1:]:
             lines.append(f"{name}: the same, at most {max(parity.differences.values()):.1e}")
+        for name, difference in self.coreml.items():
+            found = "not run, which takes macOS" if difference is None else f"{difference:.1e}"
+            lines.append(f"{name}: numba and Core ML: {found}")
         return "\n".join(lines)
 
 
@@ -100,10 +108,10 @@ def export_levels(
     Each net is named after the first level that plays as it does by itself, else the first that has
     it. It comes as ONNX and as a flat file, its weights stored as float32, float16 and int8, with
     golden vectors and the bear-off database of its game, and if ``coreml`` is true as a Core ML
-    package (which is not run: that takes macOS). ``smaller``: by the name of a level, a further net
-    that an app may take for the level's own, in the same files. Every ONNX file is first compared
-    with torch and the numba twin, on ``positions`` positions of games and on constructed ones that
-    put every count on every slot.
+    package. ``smaller``: by the name of a level, a further net that an app may take for the
+    level's own, in the same files. Every ONNX file is first compared with torch and the numba
+    twin, on ``positions`` positions of games and on constructed ones that put every count on every
+    slot, and so is the package where it can be run: on macOS.
 
     Raises BgrlError, and publishes nothing, if they differ by 1e-5 or more, if ``positions`` is
     not positive, if two levels share a name, if a smaller net is for no level or another game, or
@@ -122,6 +130,7 @@ def export_levels(
     sources = _nets(levels, smaller or {})
     net_names = {source.weights.hash: source.name for source in reversed(sources)}
     parities: dict[str, Parity] = {}
+    coreml_found: dict[str, float | None] = {}
     nets: dict[str, dict[str, Any]] = {}
     with atomic_dir(folder) as beside:
         for source in sources:
@@ -130,6 +139,9 @@ def export_levels(
             if coreml:
                 package = f"{source.name}{COREML_SUFFIX}"
                 write_coreml(source.weights, beside / package)
+                coreml_found[package] = _coreml_difference(
+                    beside / package, source.weights, positions, seed
+                )
                 record["coreml"] = package
             parities |= found
             nets[source.name] = record
@@ -167,7 +179,7 @@ def export_levels(
             },
         )
         open_bundle(beside)
-    return Export(folder, parities)
+    return Export(folder, parities, coreml_found)
 
 
 def record_losses(folder: str | os.PathLike, losses: Mapping[tuple[str, str], Loss]) -> None:
@@ -235,8 +247,7 @@ def _write_net(
     Returns the parities by ONNX file and the bundle's record of the net.
     """
     name, weights = source.name, source.weights
-    sampled = sampled_positions(FastNet(weights), positions, seed)
-    boards = np.concatenate([sampled, constructed_positions(weights.variant, seed)])
+    boards = _boards(weights, positions, seed)
     exact = FastNet(weights).evaluate(boards)
     parities = {}
     stored = {}
@@ -273,6 +284,26 @@ def _write_net(
         "made": weights.made,
     }
     return parities, record
+
+
+def _boards(weights: Weights, positions: int, seed: int) -> np.ndarray:
+    """The positions int8[N, 2, 26] that files are compared on."""
+    sampled = sampled_positions(FastNet(weights), positions, seed)
+    return np.concatenate([sampled, constructed_positions(weights.variant, seed)])
+
+
+def _coreml_difference(package: Path, weights: Weights, positions: int, seed: int) -> float | None:
+    boards = _boards(weights, positions, seed)
+    found = run_coreml(package, boards)
+    if found is None:
+        return None
+    difference = float(np.abs(found - FastNet(weights).evaluate(boards)).max())
+    if not difference < TOLERANCE:
+        raise BgrlError(
+            f"the Core ML package of net {weights.hash} differs from it by {difference:.1e} "
+            f"(allowed: below {TOLERANCE:g}); nothing was published"
+        )
+    return difference
 
 
 def _licence() -> str:

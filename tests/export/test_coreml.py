@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from bgrl.errors import CorruptFile, MissingExtra
+from bgrl.errors import BgrlError, CorruptFile, MissingExtra
+from bgrl.export import export as export_module
 from bgrl.export import export_levels
 from bgrl.export.coreml import build_program, write_coreml
 from bgrl.export.positions import constructed_positions, sampled_positions
@@ -82,12 +83,26 @@ def test_the_package_takes_and_gives_float32(weights, tmp_path):
 
 def test_a_bundle_holds_it_and_notices_damage(weights, tmp_path):
     for _ in range(2):  # the second replaces the first
-        folder = export_levels([(Level("hard"), weights)], tmp_path / "b", 20, coreml=True).folder
+        export = export_levels([(Level("hard"), weights)], tmp_path / "b", 20, coreml=True)
+    folder = export.folder
+    found = export.coreml["hard.mlpackage"]
+    if sys.platform == "darwin":
+        assert found < 1e-5
+    else:
+        assert found is None
+        assert "hard.mlpackage: numba and Core ML: not run, which takes macOS" in str(export)
     assert open_bundle(folder).record["nets"]["hard"]["coreml"] == "hard.mlpackage"
     weight_file = folder / "hard.mlpackage" / "Data" / "com.apple.CoreML" / "weights" / "weight.bin"
     weight_file.write_bytes(b"short")
     with pytest.raises(CorruptFile, match=r"weight\.bin: has 5 bytes"):
         open_bundle(folder)
+
+
+def test_a_package_that_computes_otherwise_is_not_published(weights, tmp_path, monkeypatch):
+    monkeypatch.setattr(export_module, "run_coreml", lambda _, boards: np.ones((len(boards), 5)))
+    with pytest.raises(BgrlError, match=r"Core ML package .* differs .* nothing was published"):
+        export_levels([(Level("hard"), weights)], tmp_path / "b", 20, coreml=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_the_extra_one_line_says_how_to_get_it(weights, tmp_path, monkeypatch):
