@@ -8,7 +8,9 @@ import pytest
 
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.game.board import OFF
-from bgrl.search.bearoff import build_one_sided, positions_of
+from bgrl.game.dice import ROLLS
+from bgrl.search import bearoff
+from bgrl.search.bearoff import NO_CUBE, build_one_sided, build_two_sided, positions_of
 from bgrl.search.compact import CompactBearoff, write_compact
 
 
@@ -91,3 +93,27 @@ def test_impossible_sizes_are_refused(tmp_path, checkers):
     with pytest.raises(BgrlError, match=str(checkers)):
         write_compact(tmp_path / "x.bgoff", checkers)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_playing_by_it_costs_a_hundred_thousandth_of_a_point(tmp_path):
+    """Against the exact table, where both sides have at most six checkers."""
+    database = CompactBearoff.load(write_compact(tmp_path / "six.bgoff", checkers=6))
+    exact = build_two_sided(6)[NO_CUBE].astype(np.float64)
+    chances = database.arrays.all_off.astype(np.float64)
+    or_later = chances[:, ::-1].cumsum(axis=1)[:, ::-1]
+    by_rolls = 2 * chances @ or_later.T - 1
+    by_rolls[:, 0] = -1  # the opponent has borne off
+    homes = np.arange(1, positions_of(6))
+    off_by = np.abs(by_rolls - exact)[1:, 1:] / 2  # a chance to win
+    assert off_by.mean() < 0.001
+    assert off_by.max() < 0.015
+    firsts, found = bearoff._all_successors(6)
+    lost = 0.0
+    for mine in homes:
+        for roll, (_, _, ways) in enumerate(ROLLS):
+            after = found[firsts[mine * 21 + roll] : firsts[mine * 21 + roll + 1]]
+            taken = after[by_rolls[1:, after].argmin(axis=1)]
+            best = exact[1:, after].min(axis=1)
+            lost += ways / 36 * (exact[homes, taken] - best).sum()
+    assert lost / len(homes) ** 2 < 1.1e-5
