@@ -185,6 +185,7 @@ class LoopTrainConfig:
     batch: int = MISSING
     lr: float = MISSING
     lr_end: float = MISSING
+    revive: float = MISSING
     val_percent: int = MISSING
 
 

@@ -30,6 +30,7 @@ def run(config: LoopConfig, launch: Launch) -> None:
         batch=config.train.batch,
         lr=config.train.lr,
         lr_end=config.train.lr_end,
+        revive=config.train.revive,
         val_percent=config.train.val_percent,
         trainer=launch.resolved["trainer"],
         gate_games=config.gate.games if config.gate.enabled else 0,

@@ -94,7 +94,9 @@ class Loop:
     window: how many of the newest generations to train on. passes: how often a position is trained
     on before it leaves the window, on average: a generation's steps see as many positions as the
     newest has, times this. batch: positions. lr, lr_end: the learning rate at the start and at the
-    end of the run, with half a cosine between. val_percent: games of a hundred held out. trainer:
+    end of the run, with half a cosine between. val_percent: games of a hundred held out. revive:
+    hidden units that are open in a smaller share of those positions get new weights before a
+    generation's training (:meth:`bgrl.train.Trainer.revive`), 0 for none. trainer:
     further arguments of :class:`bgrl.train.Trainer`.
 
     gate_games: games between a new net and the one kept so far; 0 keeps every net. gate_z: a net
@@ -129,6 +131,7 @@ class Loop:
     lr: float = 1e-3
     lr_end: float = 1e-4
     val_percent: int = 5
+    revive: float = 0.0
     trainer: Mapping[str, Any] = field(default_factory=dict)
     gate_games: int = 1000
     gate_z: float = 2.0
@@ -156,8 +159,9 @@ class Loop:
             values = getattr(self, name)
             if not values or not all(0 <= value <= 1 for value in values):
                 raise BgrlError(f"{name} is {list(values)}, expected values of 0 to 1")
-        if not 0 <= self.scatter <= 1:
-            raise BgrlError(f"scatter is {self.scatter}, expected 0 to 1")
+        for name in ("scatter", "revive"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BgrlError(f"{name} is {getattr(self, name)}, expected 0 to 1")
         if not self.passes > 0:
             raise BgrlError(f"passes is {self.passes}, expected more than 0")
         if not 0 <= self.val_percent < 100:
@@ -230,7 +234,7 @@ class Loop:
         name = _name(generation)
         line |= {"games": made.games, "truncated": made.truncated_games, "positions": made.rows}
         with _timed(line, "train_seconds"):
-            step = self._train(generation, kept[-1], log)
+            step = self._train(generation, kept[-1], line, log)
         player = self._player(generation)
         with _timed(line, "evaluate_seconds"):
             for spec in self.opponents if self.opponent_games else ():
@@ -253,7 +257,7 @@ class Loop:
                 shutil.rmtree(folder)
         return kept
 
-    def _train(self, generation: int, parent: int, log: MetricLog) -> int:
+    def _train(self, generation: int, parent: int, line: dict[str, Any], log: MetricLog) -> int:
         """Train the parent on the window and publish the net; returns its step."""
         target = self._net(generation)
         if not (target / "net.json").exists():
@@ -274,6 +278,8 @@ class Loop:
             checkpoints = self.folder / "train" / _name(generation)
             if not trainer.resume(checkpoints) and parent:
                 trainer.resume(self.folder / "train" / _name(parent))
+            if self.revive and trainer.step == start:
+                line["revived"] = trainer.revive(self.revive)
             until = start + steps
             trainer.train(until, folder=checkpoints, metrics=log, extra={"generation": generation})
             made = {

@@ -246,6 +246,41 @@ class Trainer:
         self.step += 1
         return loss, norm
 
+    @torch.no_grad()
+    def revive(self, below: float) -> int:
+        """Give new weights to dormant hidden units; returns how many there were.
+
+        Dormant: open in less than a share `below` of the held-out positions, 8192 at most. Such a
+        unit learns no more. Its weights become those of a new net, what it adds to the next layer
+        nothing, and the optimizer forgets it: the net stays as it is until the unit has learned
+        (Sokar, Agarwal, Castro and Evci, "The dormant neuron phenomenon in deep reinforcement
+        learning", ICML 2023). Depends on the net, the positions and the step only.
+        """
+        boards = self.stream.window.validation()[0][:_VALIDATION_ROWS]
+        if not len(boards):
+            return 0
+        fresh = Net(self.net.encoder, self.net.hidden, self.net.variant).reset(self.step)
+        x = self.net.encode(torch.from_numpy(boards).to(self._device).float())
+        found = 0
+        tensors = dict(zip(self._names, self._parameters, strict=True))
+        averages = dict(zip(self._names, self._averages, strict=False))
+        for i, layer in enumerate(self.net.linears[:-1]):
+            x = torch.relu(layer(x))
+            dormant = (x > 0).float().mean(0) < below
+            found += int(dormant.sum())
+            for name, at, new in (
+                (f"layers.{i}.weight", (dormant,), fresh.linears[i].weight),
+                (f"layers.{i}.bias", (dormant,), fresh.linears[i].bias),
+                (f"layers.{i + 1}.weight", (slice(None), dormant), None),
+            ):
+                for tensor in (tensors[name], averages.get(name)):
+                    if tensor is not None:
+                        tensor[at] = 0.0 if new is None else new.to(self._device)[at]
+                for moment in ("exp_avg", "exp_avg_sq"):
+                    if moment in self._optimizer.state[tensors[name]]:
+                        self._optimizer.state[tensors[name]][moment][at] = 0.0
+        return found
+
     def _gradients(self, batch: Batch, rows: slice) -> tuple[Tensor, tuple[Tensor, ...]]:
         """What some rows of a batch add to its loss, and the gradient of that."""
         targets = torch.from_numpy(batch.targets[rows]).to(self._device, non_blocking=True)
