@@ -251,8 +251,9 @@ class Trainer:
         """Give new weights to dormant hidden units; returns how many there were.
 
         Dormant: open in less than a share `below` of the held-out positions, 8192 at most. Such a
-        unit learns no more. Its weights become those of a new net, what it adds to the next layer
-        nothing, and the optimizer forgets it: the net stays as it is until the unit has learned
+        unit learns no more. Its weights become those of a new net, its bias what makes it open in
+        about half of the positions, what it adds to the next layer nothing, and the optimizer
+        forgets it: the net stays as it is until the unit has learned
         (Sokar, Agarwal, Castro and Evci, "The dormant neuron phenomenon in deep reinforcement
         learning", ICML 2023). Depends on the net, the positions and the step only.
         """
@@ -265,17 +266,20 @@ class Trainer:
         tensors = dict(zip(self._names, self._parameters, strict=True))
         averages = dict(zip(self._names, self._averages, strict=False))
         for i, layer in enumerate(self.net.linears[:-1]):
-            x = torch.relu(layer(x))
+            inputs = x
+            x = torch.relu(layer(inputs))
             dormant = (x > 0).float().mean(0) < below
             found += int(dormant.sum())
+            weight = fresh.linears[i].weight.to(self._device)
+            bias = -(inputs.mean(0) @ weight.T)
             for name, at, new in (
-                (f"layers.{i}.weight", (dormant,), fresh.linears[i].weight),
-                (f"layers.{i}.bias", (dormant,), fresh.linears[i].bias),
+                (f"layers.{i}.weight", (dormant,), weight),
+                (f"layers.{i}.bias", (dormant,), bias),
                 (f"layers.{i + 1}.weight", (slice(None), dormant), None),
             ):
                 for tensor in (tensors[name], averages.get(name)):
                     if tensor is not None:
-                        tensor[at] = 0.0 if new is None else new.to(self._device)[at]
+                        tensor[at] = 0.0 if new is None else new[at]
                 for moment in ("exp_avg", "exp_avg_sq"):
                     if moment in self._optimizer.state[tensors[name]]:
                         self._optimizer.state[tensors[name]][moment][at] = 0.0

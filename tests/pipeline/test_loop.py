@@ -288,3 +288,11 @@ def test_a_run_ends_with_fewer_games_whose_luck_is_taken_off(tmp_path, monkeypat
     assert [made.games for made in generations] == [30, 6]
     assert Weights.load(result.net).made["games"] == 36
     assert (tmp_path / "data" / "bearoff").is_dir()
+
+
+def test_units_are_revived_before_a_generation_is_trained_on(tmp_path):
+    tiny(tmp_path / "run", generations=2, revive=1.0, gate_games=0).run()
+    lines = [line for line in read_metrics(tmp_path / "run" / "metrics.jsonl") if "revived" in line]
+    # At a share of 1, whatever is not always open.
+    assert [line["generation"] for line in lines] == [1, 2]
+    assert all(0 < line["revived"] <= 8 for line in lines)

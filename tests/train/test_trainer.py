@@ -288,6 +288,49 @@ def test_a_net_and_data_of_other_variants(window):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def opens(net, boards):
+    """How many of the boards open each hidden unit, layer by layer."""
+    x = net.encode(torch.from_numpy(boards).float())
+    found = []
+    for layer in net.linears[:-1]:
+        x = torch.relu(layer(x))
+        found.append((x > 0).sum(0))
+    return found
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_dormant_units_come_back_without_a_change_of_the_net(window, average):
+    trainer = make(window, average=average)
+    trainer.train(10)
+    first, second = trainer.net.linears[:2]
+    with torch.no_grad():
+        first.bias[3:8] = -100.0
+        second.bias[0] = -100.0
+    boards = window.validation()[0]
+    before = trainer.net(torch.from_numpy(boards).float())
+    kept = first.weight[10].clone()
+    assert trainer.revive(1e-4) >= 6
+    torch.testing.assert_close(trainer.net(torch.from_numpy(boards).float()), before)
+    torch.testing.assert_close(first.weight[10], kept)
+    for layer, units in ((first, slice(3, 8)), (second, [0])):
+        moments = trainer._optimizer.state[layer.weight]
+        assert not moments["exp_avg"][units].any()
+        assert not moments["exp_avg_sq"][units].any()
+    assert trainer.saved_net().layers[0].weight[3].equal(first.weight[3])
+    trainer.train(40)
+    assert second.weight[:, 3:8].any(0).all()
+    assert (opens(trainer.net, boards)[0][3:8] > 0).all()
+
+
+def test_an_open_unit_is_left_alone(window):
+    trainer = make(window)
+    trainer.train(5)
+    trainer.revive(1e-4)
+    weights = [p.clone() for p in trainer.net.parameters()]
+    assert trainer.revive(1e-4) == 0
+    assert all(map(torch.equal, trainer.net.parameters(), weights))
+
+
 @pytest.mark.parametrize(
     "wrong", [{"threads": -1}, {"average": 1.0}, {"grad_clip": -0.1}, {"weight_decay": math.inf}]
 )
