@@ -470,7 +470,7 @@ def hard_decisions(decisions: Sequence[Decision], count: int) -> list[int]:
 def add_rollouts(
     path: str | Path,
     count: int = 216,
-    games: int = 864,
+    games: int = 432,
     seed: int = 20_261,
     player: str = "gnubg_0ply",
     luck: LuckEvaluator | None = None,

@@ -433,3 +433,22 @@ def test_a_malformed_benchmark_line_is_named(line, message, tmp_path):
     path.write_text(f"# first line\n{line}\n")
     with pytest.raises(CorruptFile, match=rf"bad\.bm line 2: .*{message}"):
         errors.read_benchmark(path)
+
+
+def test_the_shipped_set_is_as_large_and_as_exact_as_it_says():
+    shipped = Reference.load()
+    assert len(shipped.decisions) == shipped.made["count"] >= 10_000
+    rolled = [d for d in shipped.decisions if d.rolled_out]
+    assert len(rolled) == shipped.made["rollouts"]["decisions"] >= 100
+    for kind in KINDS:
+        assert sum(d.kind == kind for d in shipped.decisions) == 1120
+        assert sum(d.kind == kind for d in rolled) >= 5
+    hardest = set(reference.hard_decisions(shipped.decisions, 216))
+    assert hardest >= {i for i, d in enumerate(shipped.decisions) if d.rolled_out}
+    errors = np.concatenate([d.rollout_errors[~np.isnan(d.rollouts)] for d in rolled])
+    assert np.median(errors) < 0.012
+    # Rollouts and evaluations are two estimates of the same equities.
+    gaps = np.array([np.nanmean(d.rollouts - d.equities) for d in rolled])
+    assert np.abs(gaps).mean() < 0.03
+    best, second = np.array([d.rollouts[:2] for d in rolled]).T
+    assert 0.01 < (best - second).mean() < 0.05  # by evaluation it is about .028
