@@ -511,7 +511,7 @@ def _svg_image(svg: str, name: str) -> str:
 
 def _error_table(errors: Sequence[Mapping[str, Any]], rates: str, difference: str) -> str:
     """Each player's errors by kind, and by how much they exceed the first player's."""
-    kinds = list(dict.fromkeys(kind for entry in errors for kind in entry[rates]))
+    kinds = [kind for kind in errors[0]["rates"] if kind in errors[0][rates]]
     rollouts = all("rollout_error" in entry[rates][ALL] for entry in errors)
 
     def last(entry: Mapping[str, Any]) -> str:
