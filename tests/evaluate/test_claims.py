@@ -30,7 +30,7 @@ def test_luck_adjusted_and_raw_results_agree_over_20_000_games(names, net_player
 
 
 @pytest.mark.gnubg
-@pytest.mark.parametrize("name", ["sage_0ply", "checkpoints/hard"])
+@pytest.mark.parametrize("name", ["sage_0ply", "hard"])
 def test_static_players_are_told_apart_to_a_hundredth_within_minutes(name):
     if name.startswith("sage"):
         pytest.importorskip("bgsage")

@@ -45,7 +45,7 @@ def test_the_check_finds_wrong_errors():
 def test_raw_matches_and_ratings_of_two_seeds_agree():
     pairs, repetitions = 40, 100
     pubeval, random = load_player("pubeval"), load_player("random")
-    net = load_player("checkpoints/hard")
+    net = load_player("hard")
     results = [play_match(net, pubeval, pairs, seed=seed) for seed in range(2 * repetitions)]
     assert_agree([(r.ppg, r.standard_error) for r in results], pairs - 1)
     ratings = [rate([result], anchor="pubeval") for result in results]
@@ -60,7 +60,7 @@ def test_raw_matches_and_ratings_of_two_seeds_agree():
 @pytest.mark.slow
 def test_luck_adjusted_matches_of_two_seeds_agree():
     pairs, repetitions = 40, 100
-    net, pubeval = load_player("checkpoints/hard"), load_player("pubeval")
+    net, pubeval = load_player("hard"), load_player("pubeval")
     luck = luck_evaluator(net)
     results = [
         play_match(net, pubeval, pairs, seed=seed, luck=luck) for seed in range(2 * repetitions)
@@ -86,9 +86,9 @@ def test_errors_measured_on_different_positions_agree():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("luck", [None, "checkpoints/hard"])
+@pytest.mark.parametrize("luck", [None, "hard"])
 def test_rollouts_with_other_seeds_agree(luck):
-    player = load_player("checkpoints/hard")
+    player = load_player("hard")
     evaluator = luck and luck_evaluator(load_player(luck))
     board = BACKGAMMON.start_board()
     games, repetitions = 40, 40
