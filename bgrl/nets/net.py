@@ -60,6 +60,25 @@ class Net(nn.Module):
             nn.init.zeros_(layer.bias)
         return self
 
+    def grown(self, hidden: Sequence[int], seed: int) -> "Net":
+        """A wider net that computes the same: ``hidden`` gives its widths, none of them smaller.
+
+        The units that are new have fresh weights from ``seed`` and, until they learn, no say.
+        Raises ValueError for another depth or a narrower layer.
+        """
+        if len(hidden) != len(self.hidden) or any(
+            new < old for new, old in zip(hidden, self.hidden, strict=True)
+        ):
+            raise ValueError(f"a net of {list(self.hidden)} can't grow to {list(hidden)}")
+        net = Net(self.encoder, hidden, self.variant).reset(seed)
+        with torch.no_grad():
+            for new, old in zip(net.linears, self.linears, strict=True):
+                n_out, n_in = old.weight.shape
+                new.weight[:n_out, n_in:] = 0.0
+                new.weight[:n_out, :n_in] = old.weight
+                new.bias[:n_out] = old.bias
+        return net
+
     def encode(self, boards: Tensor) -> Tensor:
         """Inputs float32[N, n_inputs] of ``boards`` float32[N, 2, 26], the encoder's bits."""
         counts = boards.reshape(-1, 2 * SLOTS)[:, self.encoder_slots]

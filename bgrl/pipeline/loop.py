@@ -78,9 +78,10 @@ class LoopResult:
 class Loop:
     """A run of `generations` in `folder`.
 
-    encoder, hidden, variant: of the net. start: the checkpoint to begin with, which must be such a
-    net; None begins with an untrained one. seed: of its first weights, the dice and the batches.
-    workers: self-play processes; 0 plays in this one. They don't change what is made.
+    encoder, hidden, variant: of the net. start: the checkpoint to begin with, such a net or a
+    narrower one, which grows; None begins with an untrained one. seed: of its first weights, the
+    dice and the batches. workers: self-play processes; 0 plays in this one. They don't change what
+    is made.
 
     games: self-play games a generation. lam: λ of the returns. exact: 0 for returns with the luck
     of the dice, or the share of the games to play and to take it off (each takes 50 times as long,
@@ -175,7 +176,8 @@ class Loop:
             begin = Weights.load(self.start)
             asked = (encoder.name, self.hidden, self.variant)
             found = (begin.encoder.name, begin.hidden, begin.variant.name)
-            if asked != found:
+            fits = asked[::2] == found[::2] and len(self.hidden) == len(begin.hidden)
+            if not fits or any(map(int.__gt__, begin.hidden, self.hidden)):
                 raise BgrlError(f"{self.start} is a net of {found}, but the run asks for {asked}")
         for spec in (*self.opponents, *self.final_opponents):
             self._opponent(spec)
@@ -341,7 +343,7 @@ class Loop:
                 raise BgrlError(f"{path} is not the state of a loop")
             return state["done"], state["kept"]
         if self.start:
-            net = load_net(self.start)
+            net = load_net(self.start).grown(self.hidden, self.seed)
         else:
             net = Net(get_encoder(self.encoder), self.hidden, get_variant(self.variant))
             net.reset(self.seed)

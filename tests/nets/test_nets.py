@@ -167,6 +167,19 @@ def test_seed_determines_the_first_weights():
     assert make((16, 8)).hash != make((8, 16)).hash
 
 
+def test_a_grown_net_computes_the_same_and_can_learn_more(boards):
+    net = Net(get_encoder("tesauro198"), (16, 8)).reset(1)
+    grown = net.grown((20, 8), seed=2)
+    x = boards_tensor(boards)
+    torch.testing.assert_close(grown(x), net(x))
+    grown(x).sum().backward()
+    assert grown.layers[1].weight.grad[:, 16:].any()
+    torch.testing.assert_close(net.grown((16, 8), 3)(x), net(x), rtol=0, atol=0)
+    for narrower in ((20,), (20, 7), (20, 8, 8)):
+        with pytest.raises(ValueError, match="can't grow"):
+            net.grown(narrower, 2)
+
+
 def test_checkpoint_round_trip(tmp_path):
     net = make((24, 12), "thermometer324")
     save_net(net, tmp_path / "net", {"seed": 3})

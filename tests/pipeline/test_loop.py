@@ -276,8 +276,11 @@ def test_a_run_can_begin_with_a_checkpoint(finished, tmp_path):
     further = tiny(tmp_path / "further", start=folder / "net", **quiet).run()
     first = Weights.load(tmp_path / "further" / "nets" / "gen-0000")
     assert first.hash == result.hash != further.hash
-    with pytest.raises(BgrlError, match=r"net of .*\(8,\).* asks for .*\(9,\)"):
-        tiny(tmp_path / "other", start=folder / "net", hidden=(9,))
+    wider = tiny(tmp_path / "wider", start=folder / "net", hidden=(12,), **quiet).run()
+    assert Weights.load(wider.net).hidden == (12,)
+    for hidden in ((7,), (8, 8)):
+        with pytest.raises(BgrlError, match=r"net of .*\(8,\).* asks for "):
+            tiny(tmp_path / "other", start=folder / "net", hidden=hidden)
 
 
 def test_a_run_ends_with_fewer_games_whose_luck_is_taken_off(tmp_path, monkeypatch):
