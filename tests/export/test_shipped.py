@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ MEGABYTE = 1_000_000
 def bundle(tmp_path_factory):
     pytest.importorskip("onnxruntime")
     if "BGRL_BUNDLE" in os.environ:
-        return open_bundle(os.environ["BGRL_BUNDLE"])
+        return open_bundle(Path(os.environ["BGRL_BUNDLE"]).resolve())
     levels = shipped_levels(shipped("checkpoints"), "all")
     if wanted := os.environ.get("BGRL_LEVELS"):
         levels = [entry for entry in levels if entry[0].name in wanted.split(",")]
