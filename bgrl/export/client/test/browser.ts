@@ -59,7 +59,9 @@ async function playByKeyboard(page: Page, most: number): Promise<{ turns: number
   const labels = await page.locator("#board [role=button]").evaluateAll((points) =>
     points.map((point) => point.getAttribute("aria-label") ?? ""));
   let turns = 0;
-  for (let step = 0; step < 20 * most; step++) {
+  // The bot may think for seconds on a busy machine; a turn has a minute.
+  const end = Date.now() + 60_000 * most;
+  while (Date.now() < end) {
     const status = (await page.textContent("#status")) ?? "";
     if (/wins|You win/.test(status) || turns === most) return { turns, status, labels };
     if (await page.locator("#roll").isEnabled()) {
