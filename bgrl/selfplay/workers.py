@@ -28,6 +28,9 @@ from bgrl.selfplay.kernel import play_games
 from bgrl.selfplay.returns import returns_without_luck
 
 GAMES_PER_SHARD = 4096
+# Games whose returns are without luck take 50 times as long: workers that share the processor with
+# the trainer then need small tasks to end at the same time.
+EXACT_GAMES_PER_SHARD = 512
 # Far beyond real games, which take about 55 plies; an untrained net's can drag on.
 MAX_PLIES = 2000
 BUFFER_ROWS = 65_536
@@ -126,7 +129,7 @@ def generate(
     bearoff: Bearoff | None = None,
     scatter: float = 0.0,
     workers: int = 2,
-    games_per_shard: int = GAMES_PER_SHARD,
+    games_per_shard: int | None = None,
     max_plies: int = MAX_PLIES,
 ) -> Generation:
     """Play games ``first_game .. first_game + games - 1`` of ``seed`` and publish the generation.
@@ -143,6 +146,8 @@ def generate(
     folder = Path(folder)
     if is_complete(folder):
         return open_generation(folder)
+    if games_per_shard is None:
+        games_per_shard = EXACT_GAMES_PER_SHARD if exact else GAMES_PER_SHARD
     if (
         games < 1
         or games_per_shard < 1
