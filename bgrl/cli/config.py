@@ -214,6 +214,7 @@ class LoopConfig:
     generations: int = MISSING
     variant: str = MISSING
     start: Path | None = MISSING
+    after: str | None = MISSING
     seed: int = MISSING
     workers: int | None = MISSING
     net: NetConfig = field(default_factory=NetConfig)

@@ -1,6 +1,9 @@
 """`bgrl loop`: generations of self-play, training and evaluation."""
 
-from bgrl.cli.compose import Launch
+from dataclasses import replace
+from pathlib import Path
+
+from bgrl.cli.compose import Launch, compose, positional
 from bgrl.cli.config import LoopConfig
 from bgrl.cli.nets import cores
 from bgrl.cli.record import run_folder
@@ -10,7 +13,11 @@ from bgrl.pipeline import Loop, LoopResult
 
 
 def run(config: LoopConfig, launch: Launch) -> None:
-    """Run the loop, or go on with it, and print how its last net plays."""
+    """Run the loop, or go on with it, and print how its last net plays.
+
+    A level that begins after another one begins with that one's net, and runs it first if it is not
+    there.
+    """
     loop = Loop(
         config.folder,
         generations=config.generations,
@@ -43,10 +50,25 @@ def run(config: LoopConfig, launch: Launch) -> None:
         wandb=config.wandb,
         record=launch.resolved,
     )
-    read = {"start": Weights.load(config.start).hash} if config.start else {}
+    if config.after and not config.start:
+        loop = replace(loop, start=_earlier(config, config.after))
+    read = {"start": Weights.load(loop.start).hash} if loop.start else {}
     with run_folder(config.folder, launch, config.seed, read):
         result = loop.run()
     print(table(result))
+
+
+def _earlier(config: LoopConfig, level: str) -> Path:
+    """The net of the level to begin after, in the folder beside this run's."""
+    folder = config.folder.parent / level
+    net = folder / "net"
+    if not (net / "net.json").exists():
+        given = [f"seed={config.seed}", f"wandb={config.wandb}"]
+        if config.workers is not None:
+            given.append(f"workers={config.workers}")
+        launch = compose("loop", [f"level={level}", positional("loop", "folder", str(folder)), *given])
+        run(launch.config, launch)
+    return net
 
 
 def table(result: LoopResult) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shutil
 
 import pytest
 
@@ -168,3 +169,48 @@ def test_the_reference_positions_are_described(run):
     assert re.search(r"decisions +10,080", out)
     assert re.search(r"of kind back game +1,120", out)
     assert "gnubg107_2ply" in out
+
+
+TINY_LEVEL = """# @package _global_
+name: {name}
+after: {after}
+generations: 1
+net:
+  encoder: tesauro198
+  hidden: [{width}]
+selfplay:
+  games: 20
+gate:
+  enabled: false
+final:
+  opponents: []
+"""
+
+
+def test_a_level_runs_the_one_it_begins_after(run, tmp_path, monkeypatch):
+    configs = tmp_path / "configs"
+    shutil.copytree(shipped("configs"), configs)
+    for name, after, width in (("narrow", "null", 4), ("wide", "narrow", 8)):
+        (configs / "level" / f"{name}.yaml").write_text(
+            TINY_LEVEL.format(name=name, after=after, width=width)
+        )
+    monkeypatch.setattr("bgrl.cli.compose.shipped", lambda name: tmp_path / name)
+    command = ["loop", "evaluate.opponents=[]", "wandb=disabled", "workers=0", "seed=4"]
+    status, out, _ = run(*command, "level=wide")
+    assert status == 0
+    runs = tmp_path / "data/runs"
+    narrow = Weights.load(runs / "narrow/net")
+    assert narrow.hidden == (4,)
+    assert narrow.made["seed"] == 4
+    assert read_json(runs / "wide/run.json")["read"] == {"start": narrow.hash}
+    assert Weights.load(runs / "wide/net").hidden == (8,)
+    assert out.index(narrow.hash) < out.index(Weights.load(runs / "wide/net").hash)
+    # One that is there is not run again, whatever it was run with.
+    assert run(*command, "level=wide", "name=again")[0] == 0
+    assert len(read_json(runs / "narrow/run.json")["launches"]) == 1
+    # And start comes before after.
+    shutil.copytree(runs / "wide/net", tmp_path / "given")
+    assert run(*command, "level=wide", "name=on", "start=given")[0] == 0
+    assert read_json(runs / "on/run.json")["read"] == {
+        "start": Weights.load(runs / "wide/net").hash
+    }
