@@ -40,6 +40,7 @@ class SelfplayConfig:
     generation: int = MISSING
     lam: float = MISSING
     exact: bool = MISSING
+    pruner: Path | None = MISSING
     scatter: float = MISSING
     seed: int = MISSING
     workers: int | None = MISSING
@@ -174,6 +175,7 @@ class LoopSelfplayConfig:
     games: int = MISSING
     lam: list[float] = MISSING
     exact: list[float] = MISSING
+    pruner: Path | None = MISSING
     scatter: float = MISSING
     overlap: bool = MISSING
 

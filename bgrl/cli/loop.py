@@ -30,6 +30,7 @@ def run(config: LoopConfig, launch: Launch) -> None:
         workers=cores() if config.workers is None else config.workers,
         lam=tuple(config.selfplay.lam),
         exact=tuple(config.selfplay.exact),
+        pruner=config.selfplay.pruner,
         scatter=config.selfplay.scatter,
         overlap=config.selfplay.overlap,
         window=config.train.window,
@@ -53,6 +54,8 @@ def run(config: LoopConfig, launch: Launch) -> None:
     if config.after and not config.start:
         loop = replace(loop, start=_earlier(config, config.after))
     read = {"start": Weights.load(loop.start).hash} if loop.start else {}
+    if config.selfplay.pruner:
+        read["pruner"] = Weights.load(config.selfplay.pruner).hash
     with run_folder(config.folder, launch, config.seed, read):
         result = loop.run()
     print(table(result))
@@ -66,7 +69,9 @@ def _earlier(config: LoopConfig, level: str) -> Path:
         given = [f"seed={config.seed}", f"wandb={config.wandb}"]
         if config.workers is not None:
             given.append(f"workers={config.workers}")
-        launch = compose("loop", [f"level={level}", positional("loop", "folder", str(folder)), *given])
+        launch = compose(
+            "loop", [f"level={level}", positional("loop", "folder", str(folder)), *given]
+        )
         run(launch.config, launch)
     return net
 

@@ -4,6 +4,7 @@ from bgrl.cli.compose import Launch
 from bgrl.cli.config import SelfplayConfig
 from bgrl.cli.nets import cores, playing_net
 from bgrl.cli.record import run_folder
+from bgrl.nets import FastNet
 from bgrl.search import Bearoff
 from bgrl.selfplay import generate
 
@@ -11,7 +12,12 @@ from bgrl.selfplay import generate
 def run(config: SelfplayConfig, launch: Launch) -> None:
     """Play the games, or those that are missing, and say what there is."""
     net = playing_net(config.player, config.net, config.variant, config.seed)
-    with run_folder(config.folder, launch, config.seed, {"net": net.hash}):
+    read = {"net": net.hash}
+    pruner = None
+    if config.pruner:
+        pruner = FastNet.load(config.pruner)
+        read["pruner"] = pruner.hash
+    with run_folder(config.folder, launch, config.seed, read):
         made = generate(
             net,
             config.folder / "shards" / f"gen-{config.generation:04d}",
@@ -22,6 +28,7 @@ def run(config: SelfplayConfig, launch: Launch) -> None:
             lam=config.lam,
             exact=config.exact,
             bearoff=Bearoff.open() if config.exact else None,
+            pruner=pruner,
             scatter=config.scatter,
             workers=cores() if config.workers is None else config.workers,
         )

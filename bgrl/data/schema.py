@@ -68,7 +68,8 @@ class ShardMeta:
     net: hash of the net that played; generation: its number; variant: name of the game played;
     seed: the run's seed, which with a game number determines the dice; lam: λ of the λ-returns;
     created: ISO 8601 time, UTC; exact: whether the luck of the dice has been taken off the returns,
-    by exact means over all 21 rolls; scatter: share of the games that began with random plies.
+    by exact means over all 21 rolls; scatter: share of the games that began with random plies;
+    pruner: hash of the net that chose the plays looked at in those means, or None.
     """
 
     net: str
@@ -79,6 +80,7 @@ class ShardMeta:
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     exact: bool = False
     scatter: float = 0.0
+    pruner: str | None = None
 
 
 def file_metadata(meta: ShardMeta) -> dict[bytes, bytes]:

@@ -275,13 +275,22 @@ def prepare_rolls(net, scratch, board):
 def evaluate_roll(net, scratch, board, die1, die2, values, probabilities):
     """:func:`evaluate_plays` once :func:`prepare_rolls` has seen ``board``, for roll after roll."""
     n = generate_plays(board, die1, die2, scratch.plays)
+    evaluate_listed(net, scratch, board, scratch.plays, n, values, probabilities)
+    return n
+
+
+@lean
+def evaluate_listed(net, scratch, board, plays, n, values, probabilities):
+    """:func:`evaluate_roll` of the first ``n`` of ``plays``, which come in the generator's order.
+
+    Without any it is a dance.
+    """
     work = scratch.best_board
     swap_into(board, work)
     width = net.widths[0]
     if n == 0:
         _from_sums(net, scratch, work, scratch.outputs)
-        return 0
-    plays = scratch.plays
+        return
     keep_values = values.shape[0] >= n
     keep_all = probabilities.shape[0] >= n
     hits = 0
@@ -352,7 +361,6 @@ def evaluate_roll(net, scratch, board, die1, die2, values, probabilities):
     make_moves(work, plays[best_index])
     if not keep_values:
         values[0] = best
-    return n
 
 
 @lean

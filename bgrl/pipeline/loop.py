@@ -87,7 +87,8 @@ class Loop:
     of the dice, or the share of the games to play and to take it off (each takes 50 times as long,
     and the bear-off databases are built if they are missing). Both as
     :func:`bgrl.selfplay.generate` takes them; one or more values, each for an equal share of the
-    generations. scatter: the share of the games that begin with random plies.
+    generations. pruner: the checkpoint of a small net that makes the latter cheaper, or None.
+    scatter: the share of the games that begin with random plies.
 
     overlap: play a generation's games while the one before is trained on. The net that plays is
     then one generation older than it need be, never more, and the run is as reproducible.
@@ -124,6 +125,7 @@ class Loop:
     workers: int = 1
     lam: tuple[float, ...] = (0.7,)
     exact: tuple[float, ...] = (0.0,)
+    pruner: Path | None = None
     scatter: float = 0.0
     overlap: bool = False
     window: int = 3
@@ -172,6 +174,8 @@ class Loop:
         Schedule(self.lr, 1, end=self.lr_end)
         check_options(**self.trainer)
         encoder = get_encoder(self.encoder)
+        if self.pruner and (plays := Weights.load(self.pruner).variant.name) != self.variant:
+            raise BgrlError(f"{self.pruner} is a net for {plays}, but the run plays {self.variant}")
         if self.start:
             begin = Weights.load(self.start)
             asked = (encoder.name, self.hidden, self.variant)
@@ -220,6 +224,7 @@ class Loop:
             lam=self._share_of(self.lam, generation),
             exact=exact,
             bearoff=Bearoff.open() if exact else None,
+            pruner=FastNet.load(self.pruner) if exact and self.pruner else None,
             scatter=self.scatter,
             workers=self.workers,
         )

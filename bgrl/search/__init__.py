@@ -1,7 +1,7 @@
 """Looking ahead: n-ply search and bear-off databases."""
 
 from bgrl.search.bearoff import Bearoff
-from bgrl.search.nply import ALL, BEST, FULL, NORMAL, TINY, Filters, MoveFilter, Searcher
+from bgrl.search.nply import ALL, BEST, FULL, NORMAL, TINY, Filters, MoveFilter, Pruner, Searcher
 
 __all__ = [
     "ALL",
@@ -12,5 +12,6 @@ __all__ = [
     "Bearoff",
     "Filters",
     "MoveFilter",
+    "Pruner",
     "Searcher",
 ]

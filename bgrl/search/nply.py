@@ -20,9 +20,17 @@ from bgrl.errors import BgrlError
 from bgrl.game.board import HOME, SLOTS, loss_level, swap_into
 from bgrl.game.dice import ROLLS, mix
 from bgrl.game.outcomes import clamp_to, equity, equity1, loss_into, possible
-from bgrl.game.plays import MAX_PLAYS, apply_play
+from bgrl.game.plays import MAX_PLAYS, apply_play, generate_plays
 from bgrl.nets import FastNet, Weights
-from bgrl.nets.kernels import evaluate_board, evaluate_roll, lean, prepare_rolls
+from bgrl.nets.kernels import (
+    NetArrays,
+    Scratch,
+    evaluate_board,
+    evaluate_listed,
+    evaluate_roll,
+    lean,
+    prepare_rolls,
+)
 from bgrl.search.bearoff import NO_BEAROFF, Bearoff, bearoff_into, in_database
 
 MAX_PLIES = 3
@@ -59,6 +67,28 @@ FULL = Filters()
 # GNU Backgammon's "normal" and "tiny" move filters, and its choice of the best reply at 0 plies.
 NORMAL = Filters((MoveFilter(0, 8, 0.16), None, MoveFilter(0, 2, 0.04)), BEST)
 TINY = Filters((MoveFilter(0, 5, 0.08), None, MoveFilter(0, 2, 0.02)), BEST)
+
+
+@dataclass(frozen=True)
+class Pruner:
+    """A cheap net that chooses, where the best play of a roll ends the search, the ``keep`` plays
+    that the net itself looks at."""
+
+    net: FastNet
+    keep: int = 4
+
+    def __post_init__(self) -> None:
+        if self.keep < 1:
+            raise BgrlError(f"a pruner keeps at least 1 play, not {self.keep}")
+
+
+class PrunerArrays(NamedTuple):
+    """A pruner as the kernels take it; one that keeps MAX_PLAYS evaluates nothing."""
+
+    net: NetArrays
+    scratch: Scratch
+    keep: int
+    values: np.ndarray  # float32[MAX_PLAYS]
 
 
 class Cache(NamedTuple):
@@ -201,7 +231,32 @@ def _candidates(net, scratch, db, reply, board, die1, die2, values, probabilitie
 
 
 @lean
-def value_into(plies, net, scratch, db, cache, reply, rolls, work, board, out):
+def _best_reply(net, scratch, pruner, board, die1, die2):
+    """``scratch.outputs`` of ``evaluate_roll``, for the best play of those that pass ``pruner``."""
+    plays = scratch.plays
+    n = generate_plays(board, die1, die2, plays)
+    if n > pruner.keep:
+        small = pruner.scratch
+        values = pruner.values
+        evaluate_listed(pruner.net, small, board, plays, n, values, small.no_probabilities)
+        for _ in range(pruner.keep):
+            best = 0
+            for i in range(1, n):
+                if values[i] > values[best]:
+                    best = i
+            values[best] = -1e9
+        kept = 0
+        for i in range(n):
+            if values[i] == np.float32(-1e9):
+                for k in range(plays.shape[1]):
+                    plays[kept, k] = plays[i, k]
+                kept += 1
+        n = kept
+    evaluate_listed(net, scratch, board, plays, n, scratch.best_value, scratch.no_probabilities)
+
+
+@lean
+def value_into(plies, net, scratch, pruner, db, cache, reply, rolls, work, board, out):
     """The five probabilities of ``board`` (int8[2, 26]) at ``plies`` into ``out`` (float32[5]).
 
     ``db`` may be NO_BEAROFF, ``cache`` of size 0; ``reply`` is a MoveFilter as a plain tuple.
@@ -227,19 +282,13 @@ def value_into(plies, net, scratch, db, cache, reply, rolls, work, board, out):
     boards = work.boards[plies]
     best = work.best[plies]
     value = work.value[plies]
+    if best_only and pruner.keep < MAX_PLAYS:
+        prepare_rolls(pruner.net, pruner.scratch, board)
     for r in range(rolls.shape[0]):
         if r == 0 or plies > 1:
             prepare_rolls(net, scratch, board)
         if best_only:
-            evaluate_roll(
-                net,
-                scratch,
-                board,
-                rolls[r, 0],
-                rolls[r, 1],
-                scratch.best_value,
-                scratch.no_probabilities,
-            )
+            _best_reply(net, scratch, pruner, board, rolls[r, 0], rolls[r, 1])
             _add(total, scratch.outputs, rolls[r, 2])
             continue
         n = _candidates(
@@ -259,7 +308,9 @@ def value_into(plies, net, scratch, db, cache, reply, rolls, work, board, out):
             continue
         highest = np.float32(-1e9)
         for i in range(n):
-            value_into(plies - 1, net, scratch, db, cache, reply, rolls, work, boards[i], value)
+            value_into(
+                plies - 1, net, scratch, pruner, db, cache, reply, rolls, work, boards[i], value
+            )
             mine = -equity1(value, 0, net.points)
             if mine > highest:
                 highest = mine
@@ -284,10 +335,10 @@ def _add(total, theirs, ways):
 
 
 @njit(cache=True, nogil=True)
-def values_into(plies, net, scratch, db, cache, reply, rolls, work, boards, out):
+def values_into(plies, net, scratch, pruner, db, cache, reply, rolls, work, boards, out):
     """:func:`value_into` for each of ``boards`` (int8[N, 2, 26]) into ``out`` float32[N, 5]."""
     for i in range(boards.shape[0]):
-        value_into(plies, net, scratch, db, cache, reply, rolls, work, boards[i], out[i])
+        value_into(plies, net, scratch, pruner, db, cache, reply, rolls, work, boards[i], out[i])
 
 
 @njit(cache=True, nogil=True)
@@ -318,7 +369,8 @@ class Searcher:
 
     ``net``: the numba twin, or weights; ``plies``: 0 to 3; ``filters``: what to leave out;
     ``bearoff``: databases to end in, or None; ``cache``: places for values met before, rounded up
-    to a power of two, 0 for none. The cache changes no result.
+    to a power of two, 0 for none. The cache changes no result. ``pruner``: a net to choose the
+    plays that are looked at in the last ply, or None to look at all.
     """
 
     def __init__(
@@ -328,13 +380,23 @@ class Searcher:
         filters: Filters = NORMAL,
         bearoff: Bearoff | None = None,
         cache: int = 1 << 16,
+        pruner: Pruner | None = None,
     ):
         if not 0 <= plies <= MAX_PLIES:
             raise BgrlError(f"a search looks 0 to {MAX_PLIES} plies ahead, not {plies}")
         self.net = FastNet(net) if isinstance(net, Weights) else net
+        if pruner and pruner.net.variant != self.net.variant:
+            raise BgrlError(
+                f"a pruner for {pruner.net.variant.name}, but a net for {self.net.variant.name}"
+            )
         self.plies = plies
         self.filters = filters
         self.bearoff = bearoff
+        self.pruner = pruner
+        small, keep = (pruner.net, pruner.keep) if pruner else (self.net, MAX_PLAYS)
+        self._pruner = PrunerArrays(
+            small.arrays, small.scratch, min(keep, MAX_PLAYS), np.zeros(MAX_PLAYS, np.float32)
+        )
         self._db = bearoff.arrays if bearoff else NO_BEAROFF
         self._cache = new_cache(1 << (cache - 1).bit_length() if cache > 0 else 0)
         self._work = new_work()
@@ -343,7 +405,7 @@ class Searcher:
 
     def __reduce__(self) -> tuple:
         size = len(self._cache.keys)
-        return Searcher, (self.net, self.plies, self.filters, self.bearoff, size)
+        return Searcher, (self.net, self.plies, self.filters, self.bearoff, size, self.pruner)
 
     def evaluate(self, boards: np.ndarray, plies: int | None = None) -> np.ndarray:
         """The five probabilities float32[N, 5] of ``boards`` int8[N, 2, 26] (or of one board).
@@ -357,6 +419,7 @@ class Searcher:
             self.plies if plies is None else plies,
             self.net.arrays,
             self.net.scratch,
+            self._pruner,
             self._db,
             self._cache,
             self._reply,

@@ -22,7 +22,7 @@ from numba import njit
 
 from bgrl.game.outcomes import clamp_to, flip_into, loss_into, possible
 from bgrl.nets import FastNet
-from bgrl.search import Bearoff, Searcher
+from bgrl.search import Bearoff, Pruner, Searcher
 
 
 @njit(cache=True)
@@ -61,16 +61,21 @@ def _without_luck(boards, values, backups, games, lam, targets):
 
 
 def returns_without_luck(
-    net: FastNet, boards: np.ndarray, games: np.ndarray, lam: float, bearoff: Bearoff | None = None
+    net: FastNet,
+    boards: np.ndarray,
+    games: np.ndarray,
+    lam: float,
+    bearoff: Bearoff | None = None,
+    pruner: Pruner | None = None,
 ) -> np.ndarray:
     """The λ-returns float32[N, 5] of whole games that ``net`` played, without the dice's luck.
 
     ``boards`` int8[N, 2, 26] are the positions game by game, each game's in the order of play;
     ``games`` int64[N] its number; ``lam`` is λ. A position in the ``bearoff`` databases gets what
-    they say. Clamped to what is
+    they say. ``pruner`` leaves out of the exact means what it thinks little of. Clamped to what is
     possible, which a return can leave by a little.
     """
-    one_ply = Searcher(net, 1, bearoff=bearoff, cache=0)
+    one_ply = Searcher(net, 1, bearoff=bearoff, cache=0, pruner=pruner)
     targets = np.empty((len(boards), 5), np.float32)
     values, backups = one_ply.evaluate(boards, 0), one_ply.evaluate(boards)
     _without_luck(boards, values, backups, games, lam, targets)

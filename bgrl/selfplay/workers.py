@@ -23,7 +23,7 @@ from bgrl.game.board import SLOTS
 from bgrl.nets import FastNet
 from bgrl.processes import Lost, Started, run_in_processes
 from bgrl.progress import progress
-from bgrl.search import Bearoff
+from bgrl.search import Bearoff, Pruner
 from bgrl.selfplay.kernel import play_games
 from bgrl.selfplay.returns import returns_without_luck
 
@@ -59,6 +59,7 @@ class SelfPlayJob:
     games_per_shard: int
     max_plies: int
     bearoff: Bearoff | None
+    pruner: Pruner | None
 
     def prepare(self) -> None:
         """Make the buffers and have the kernels compiled."""
@@ -98,7 +99,9 @@ class SelfPlayJob:
         columns = [column[:rows] for column in self._buffers]
         if self.meta.exact:
             boards, _, _, games, _ = columns
-            columns[1] = returns_without_luck(self.net, boards, games, self.meta.lam, self.bearoff)
+            columns[1] = returns_without_luck(
+                self.net, boards, games, self.meta.lam, self.bearoff, self.pruner
+            )
         return columns
 
     def run(self, tasks: list[int]) -> Iterator[Started | ShardDone]:
@@ -127,6 +130,7 @@ def generate(
     lam: float = 0.7,
     exact: bool = False,
     bearoff: Bearoff | None = None,
+    pruner: FastNet | None = None,
     scatter: float = 0.0,
     workers: int = 2,
     games_per_shard: int | None = None,
@@ -136,7 +140,8 @@ def generate(
 
     ``net`` plays both sides greedily. The targets are λ-returns with ``lam`` as λ, and with
     ``exact`` those without the luck of the dice and with what the ``bearoff`` databases know
-    (:mod:`bgrl.selfplay.returns`). So large a share of the games as ``scatter`` begins with up to a
+    (:mod:`bgrl.selfplay.returns`), where ``pruner``, a small net, chooses the four plays of a roll
+    that ``net`` looks at. So large a share of the games as ``scatter`` begins with up to a
     dozen random plies, to get to positions that the net's own play avoids.
 
     The positions are the same whatever ``workers`` is; 0 plays in this process. What an
@@ -161,9 +166,26 @@ def generate(
     folder.mkdir(parents=True, exist_ok=True)
     remove_temporaries(folder)
     meta = ShardMeta(
-        net.hash, generation, net.variant.name, seed, lam, exact=exact, scatter=scatter
+        net.hash,
+        generation,
+        net.variant.name,
+        seed,
+        lam,
+        exact=exact,
+        scatter=scatter,
+        pruner=pruner.hash if pruner and exact else None,
     )
-    job = SelfPlayJob(net, folder, meta, first_game, games, games_per_shard, max_plies, bearoff)
+    job = SelfPlayJob(
+        net,
+        folder,
+        meta,
+        first_game,
+        games,
+        games_per_shard,
+        max_plies,
+        bearoff,
+        Pruner(pruner) if pruner else None,
+    )
     shards = range(-(-games // games_per_shard))
     missing = [task for task in shards if not _published(shard_path(folder, task), meta)]
     done = games - sum(min(games_per_shard, games - task * games_per_shard) for task in missing)

@@ -33,6 +33,12 @@ def net(weights):
 
 
 @pytest.fixture(scope="session")
+def small():
+    """A smaller net with other weights."""
+    return FastNet(small_weights(hidden=(8,), seed=7))
+
+
+@pytest.fixture(scope="session")
 def hyper_weights():
     return small_weights(variant=HYPERGAMMON, seed=1)
 

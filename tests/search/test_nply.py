@@ -19,6 +19,7 @@ from bgrl.search import (
     Bearoff,
     Filters,
     MoveFilter,
+    Pruner,
     Searcher,
 )
 from bgrl.search.bearoff import build
@@ -93,6 +94,40 @@ def test_whole_game_positions(net, game_boards):
             total += ways * flipped(one_ply.evaluate(np.ascontiguousarray(best)))
         np.testing.assert_allclose(p, total / 36, atol=1e-6)
     np.testing.assert_array_equal(Searcher(net, 0).evaluate(boards), net.evaluate(boards))
+
+
+@pytest.mark.parametrize("keep", [1, 3, 4])
+def test_a_pruner_chooses_what_the_net_looks_at(keep, net, small, game_boards):
+    """One ply put together by hand from both nets' values of every play."""
+    boards = game_boards[3::97]
+    found = Searcher(net, 1, pruner=Pruner(small, keep)).evaluate(boards)
+    pruned = 0
+    for board, p in zip(boards, found, strict=True):
+        total = np.zeros(5)
+        for die1, die2, ways in ROLLS:
+            rows, values, theirs = net.plays(board, die1, die2)
+            if len(rows) == 0:
+                theirs, values = net.evaluate(board[None, ::-1]), np.zeros(1)
+            else:
+                liked = np.argsort(-small.plays(board, die1, die2)[1], kind="stable")[:keep]
+                pruned += len(liked) < len(rows)
+                theirs, values = theirs[np.sort(liked)], values[np.sort(liked)]
+            total += ways * flipped(theirs[np.argmax(values)].astype(float))
+        np.testing.assert_allclose(p, total / 36, atol=1e-6)
+    assert pruned > 100
+
+
+def test_a_pruner_that_keeps_all_changes_nothing(net, small, hyper_net, game_boards):
+    boards = game_boards[::211]
+    for plies in (1, 2):
+        found = Searcher(net, plies, pruner=Pruner(small, 10_000))
+        np.testing.assert_array_equal(found.evaluate(boards), Searcher(net, plies).evaluate(boards))
+        again = pickle.loads(pickle.dumps(found))
+        assert again.pruner.keep == 10_000
+    with pytest.raises(BgrlError, match="keeps at least 1"):
+        Pruner(small, 0)
+    with pytest.raises(BgrlError, match="pruner for hypergammon, but a net for backgammon"):
+        Searcher(net, 1, pruner=Pruner(hyper_net))
 
 
 def after_rows(board, rows):

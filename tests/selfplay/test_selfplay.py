@@ -11,7 +11,7 @@ from bgrl.errors import BgrlError
 from bgrl.files import shipped
 from bgrl.game import BACKGAMMON, HYPERGAMMON, NACKGAMMON
 from bgrl.game.dice import Dice
-from bgrl.game.outcomes import clamp
+from bgrl.game.outcomes import clamp, equity
 from bgrl.nets import FastNet, Net
 from bgrl.search import Bearoff, Searcher
 from bgrl.selfplay import generate
@@ -224,6 +224,23 @@ def test_taking_off_the_luck_keeps_the_mean_and_little_of_the_variance(tmp_path)
     luck = outcomes[plies == 2] - points
     assert abs(luck.mean()) < 3.5 * luck.std() / len(luck) ** 0.5
     assert points.var() < luck.var() / 10
+
+
+def test_a_pruner_changes_returns_by_little(tmp_path):
+    hard = shipped("checkpoints") / "hard"
+    net, small = FastNet.load(hard), FastNet.load(hard / "small")
+    made = [
+        generate(
+            net, tmp_path / name, seed=5, games=20, lam=0.8, exact=True, pruner=pruner, workers=0
+        )
+        for name, pruner in (("all", None), ("pruned", small))
+    ]
+    assert [part.shards[0].meta.pruner for part in made] == [None, small.hash]
+    (boards, targets, *_), (same, found, *_) = (rows(part) for part in made)
+    np.testing.assert_array_equal(boards, same)
+    assert (found != targets).any()
+    off = equity(found) - equity(targets)
+    assert np.sqrt(np.mean(off**2)) < 0.01
 
 
 def test_bear_offs_have_their_exact_values(games, tmp_path):
