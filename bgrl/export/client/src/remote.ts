@@ -1,11 +1,12 @@
 /** The page's side of the worker: the same calls as Bot's, answered from the other thread. */
 import { Board } from "./board.js";
+import { Storage } from "./bundle.js";
 import { Level } from "./level.js";
 import { RankedPlay } from "./search.js";
 import { Style } from "./style.js";
 
 export type Request =
-  | { kind: "open"; bundle: string; runtime?: string }
+  | { kind: "open"; bundle: string; runtime?: string; storage?: Storage }
   | { kind: "rank"; level: string; board: Board; dice: [number, number] }
   | { kind: "choose"; level: string; board: Board; dice: [number, number]; style: string | null; chance: number }
   | { kind: "evaluate"; level: string; board: Board };
@@ -40,11 +41,15 @@ export class RemoteBots {
   /**
    * Start the worker script at `worker` and open the bundle in the folder `bundle`. `runtime` is
    * the URL of onnxruntime-web's module, its .wasm beside it; without one, plain TypeScript plays.
+   * `storage` chooses the nets' files.
    */
-  static async open(worker: string | URL, bundle: string | URL, runtime?: string | URL): Promise<RemoteBots> {
+  static async open(
+    worker: string | URL, bundle: string | URL, { runtime, storage }: { runtime?: string | URL; storage?: Storage } = {},
+  ): Promise<RemoteBots> {
     const bots = new RemoteBots(new Worker(worker, { type: "module" }));
     const request: Request = { kind: "open", bundle: String(bundle) };
     if (runtime) request.runtime = String(runtime);
+    if (storage) request.storage = storage;
     const { levels, styles } = await bots.ask<{ levels: Level[]; styles: Style[] }>(request);
     [bots.levels, bots.styles] = [levels, styles];
     return bots;

@@ -1,19 +1,20 @@
 /// <reference lib="webworker" />
 /** The bot in a worker, so that looking ahead never holds up the page. See remote.ts. */
 import { Bot } from "./bot.js";
-import { Bundle, readFrom } from "./bundle.js";
+import { Bundle, Storage, readFrom } from "./bundle.js";
 import { OrtModule } from "./onnx.js";
 import type { Answer, Request } from "./remote.js";
 
 let bundle: Bundle | undefined;
 let ort: OrtModule | undefined;
+let storage: Storage | undefined;
 const bots = new Map<string, Promise<Bot>>();
 
 function bot(level: string): Promise<Bot> {
   if (!bundle) throw new Error("the worker has no bundle yet");
   let found = bots.get(level);
   if (!found) {
-    found = Bot.load(bundle, level, { ort });
+    found = Bot.load(bundle, level, { ort, storage });
     bots.set(level, found);
   }
   return found;
@@ -24,6 +25,7 @@ async function answer(request: Request): Promise<unknown> {
     case "open":
       bundle = await Bundle.open(readFrom(request.bundle));
       bots.clear();
+      storage = request.storage;
       if (request.runtime) {
         ort = (await import(request.runtime)) as OrtModule;
         ort.env.wasm.wasmPaths = new URL("./", request.runtime).href;

@@ -29,7 +29,7 @@ async function measure(page: Page): Promise<unknown> {
     const times: Record<string, { median: number; worst: number; decisions: number }> = {};
     for (const [name, withRuntime] of [["runtime", true], ["plain", false]] as const) {
       const remote = await client.RemoteBots.open(
-        new URL("client/src/worker.js", base), bots, withRuntime ? runtime : undefined,
+        new URL("client/src/worker.js", base), bots, withRuntime ? { runtime } : {},
       );
       for (const level of remote.levels) {
         let board = client.startBoard();
