@@ -15,6 +15,9 @@ from bgrl.game import BACKGAMMON
 from bgrl.game.board import SLOTS
 from bgrl.game.plays import new_play_buffer
 from bgrl.nets import FastNet, Weights
+from bgrl.players.player import Player
+from bgrl.players.search import SearchPlayer
+from bgrl.search import Pruner, Searcher
 from bgrl.selfplay import generate
 
 # Far beyond real games; only an untrained net's may be cut off.
@@ -112,6 +115,48 @@ class NetGames:
         out = np.zeros((n, 2, SLOTS), np.int8)
         rows = kernels.candidates(*self.turns(max(1, n // 10)), new_play_buffer(), out)
         return np.unique(out[:rows], axis=0)
+
+
+class Lookahead:
+    """Decisions at 2 plies, on positions of a net's games with itself, none of them twice."""
+
+    TURNS = 20
+
+    def __init__(self, weights: Weights, seed: int, player: Player | None = None):
+        self._games = NetGames(weights, seed)
+        self._player = player or SearchPlayer(Searcher(FastNet(weights), 2))
+        self._decide()
+
+    def _decide(self) -> int:
+        for board, dice in zip(*self._games.turns(self.TURNS), strict=True):
+            self._player.choose(board, int(dice[0]), int(dice[1]))
+        return self.TURNS
+
+    def run(self, seconds: float) -> float:
+        """Decisions a second."""
+        return rate(self._decide, seconds)
+
+
+class ExactMeans:
+    """Exact means over all 21 rolls, as in returns without luck, with or without a pruner."""
+
+    TURNS = 200
+
+    def __init__(self, weights: Weights, seed: int, pruner: Weights):
+        net = FastNet(weights)
+        self._boards, _ = NetGames(weights, seed).turns(self.TURNS)
+        self._full = Searcher(net, 1, cache=0)
+        self._pruned = Searcher(net, 1, cache=0, pruner=Pruner(FastNet(pruner)))
+        self.full(0)
+        self.run(0)
+
+    def full(self, seconds: float) -> float:
+        """Positions a second, every play looked at."""
+        return rate(lambda: len(self._full.evaluate(self._boards)), seconds)
+
+    def run(self, seconds: float) -> float:
+        """Positions a second, with the pruner."""
+        return rate(lambda: len(self._pruned.evaluate(self._boards)), seconds)
 
 
 class SelfPlay:

@@ -4,11 +4,11 @@ import random
 import time
 from typing import Any
 
-from bgrl.bench.ours import NetGames, rate
+from bgrl.bench.ours import Lookahead, NetGames, rate
 from bgrl.errors import MissingExtra
 from bgrl.game import BACKGAMMON
 from bgrl.nets import Weights
-from bgrl.players.gnubg import load_gnubg_nn
+from bgrl.players.gnubg import Gnubg107Player, load_gnubg_nn
 
 ROLLS = [(a, b) for a in range(1, 7) for b in range(1, 7)]
 # What the engine takes: [opponent, player on roll], points 1 to 24 and the bar.
@@ -105,6 +105,13 @@ class GnubgEvaluations:
             elapsed += time.perf_counter() - start
             done += len(boards)
         return done / elapsed
+
+
+class GnubgLookahead(Lookahead):
+    """PyPI gnubg: decisions at 2 plies with its pruning nets, by its "normal" move filter."""
+
+    def __init__(self, weights: Weights, seed: int):
+        super().__init__(weights, seed, Gnubg107Player(2))
 
 
 class OpenSpielRandomGames:

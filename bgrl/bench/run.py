@@ -17,6 +17,8 @@ from bgrl.bench.child import Child
 from bgrl.bench.figures import Figure, Goal, Series
 from bgrl.bench.ours import (
     LAM,
+    ExactMeans,
+    Lookahead,
     NetGames,
     RandomGames,
     SelfPlay,
@@ -35,7 +37,8 @@ from bgrl.data import (
     shard_path,
 )
 from bgrl.errors import BgrlError
-from bgrl.nets import FastNet
+from bgrl.files import shipped
+from bgrl.nets import FastNet, Weights
 from bgrl.nets.weights import OUTPUTS
 from bgrl.progress import progress
 from bgrl.selfplay import generate
@@ -44,6 +47,7 @@ SHAPES = ((128, 32), (256, 32))
 GAMES_A_SECOND = {(128, 32): 4000, (256, 32): 2500}
 FULL_WINDOW = 100_000_000
 FLAT = 1.1  # a curve that ends at most so much above its start is called flat
+PRUNER = shipped("checkpoints") / "hard" / "small"
 MB = 1e6
 
 
@@ -249,6 +253,33 @@ def selfplay(bench: Bench) -> list[Figure]:
     return figures
 
 
+def lookahead(bench: Bench) -> list[Figure]:
+    """Decisions at 2 plies, against gnubg's; and what a pruner saves of the last ply."""
+    subject, seed = bench.subject, bench.settings.seed
+    with Child(Lookahead, subject.weights, seed) as ours:
+        rates, others = bench.against(
+            ours, "run", {"gnubg 2-ply": (peers.GnubgLookahead, subject.weights, seed)}
+        )
+    peer, missing = others["gnubg 2-ply"]
+    pruner = Weights.load(PRUNER)
+    with Child(ExactMeans, subject.weights, seed, pruner) as child:
+        values = bench.repeat(
+            full=lambda: child.call("full", bench.settings.seconds),
+            pruned=lambda: child.call("run", bench.settings.seconds),
+        )
+    return [
+        Figure(
+            f"2-ply decisions, {subject.shape}", "decisions/s", rates, peer,
+            Goal(3, of_ratio=True), missing,
+        ),
+        Figure(
+            f"means over 21 rolls, {subject.shape}", "positions/s",
+            Series("pruned", values["pruned"]), Series("all plays", values["full"]),
+            note=f"the pruner has {'-'.join(map(str, pruner.hidden))} units and keeps 4 plays",
+        ),
+    ]  # fmt: skip
+
+
 def workers(bench: Bench) -> list[Figure]:
     """Two workers at once against one, and how soon a worker is at work."""
     settings, weights = bench.settings, bench.subject.weights
@@ -451,5 +482,5 @@ def _cores() -> int:
 
 PARTS: dict[str, Callable[[Bench], list[Figure]]] = {
     part.__name__: part
-    for part in (plays, evaluations, selfplay, workers, trainer, data, memory, scaling)
+    for part in (plays, evaluations, selfplay, lookahead, workers, trainer, data, memory, scaling)
 }

@@ -163,6 +163,14 @@ def test_bytes_of_a_position(bench):
     assert result["nets"][0]["origin"] in text
 
 
+def test_looking_ahead(bench):
+    result, _ = bench("lookahead")
+    decisions, means = result["figures"]
+    assert decisions["unit"] == "decisions/s"
+    assert decisions["missing"] or decisions["peer"]["name"] == "gnubg 2-ply"
+    assert (means["ours"]["name"], means["peer"]["name"]) == ("pruned", "all plays")
+
+
 def test_wrong_settings(tmp_path):
     with pytest.raises(BgrlError, match="there is no 'speed', only all, plays, "):
         run_bench("speed", Settings())
