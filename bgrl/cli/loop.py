@@ -66,9 +66,12 @@ def _earlier(config: LoopConfig, level: str) -> Path:
     folder = config.folder.parent / level
     net = folder / "net"
     if not (net / "net.json").exists():
+        # What is of the machine or the user holds for both, what is of the recipe does not.
         given = [f"seed={config.seed}", f"wandb={config.wandb}"]
         if config.workers is not None:
             given.append(f"workers={config.workers}")
+        for key in ("device", "mixed_precision", "compile", "threads"):
+            given.append(f"trainer.{key}={getattr(config.trainer, key)}")
         launch = compose(
             "loop", [f"level={level}", positional("loop", "folder", str(folder)), *given]
         )

@@ -195,13 +195,21 @@ def test_a_level_runs_the_one_it_begins_after(run, tmp_path, monkeypatch):
             TINY_LEVEL.format(name=name, after=after, width=width)
         )
     monkeypatch.setattr("bgrl.cli.compose.shipped", lambda name: tmp_path / name)
-    command = ["loop", "evaluate.opponents=[]", "wandb=disabled", "workers=0", "seed=4"]
+    command = [
+        "loop",
+        "evaluate.opponents=[]",
+        "wandb=disabled",
+        "workers=0",
+        "seed=4",
+        "trainer.threads=1",
+    ]
     status, out, _ = run(*command, "level=wide")
     assert status == 0
     runs = tmp_path / "data/runs"
     narrow = Weights.load(runs / "narrow/net")
     assert narrow.hidden == (4,)
     assert narrow.made["seed"] == 4
+    assert read_json(runs / "narrow/run.json")["config"]["trainer"]["threads"] == 1
     assert read_json(runs / "wide/run.json")["read"] == {"start": narrow.hash}
     assert Weights.load(runs / "wide/net").hidden == (8,)
     assert out.index(narrow.hash) < out.index(Weights.load(runs / "wide/net").hash)
