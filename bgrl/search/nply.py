@@ -371,6 +371,8 @@ class Searcher:
     ``bearoff``: databases to end in, or None; ``cache``: places for values met before, rounded up
     to a power of two, 0 for none. The cache changes no result. ``pruner``: a net to choose the
     plays that are looked at in the last ply, or None to look at all.
+
+    Raises BgrlError for other plies, or for a pruner of another variant.
     """
 
     def __init__(
