@@ -122,9 +122,12 @@ class Lookahead:
 
     TURNS = 20
 
-    def __init__(self, weights: Weights, seed: int, player: Player | None = None):
+    def __init__(self, weights: Weights, seed: int, by: Weights | Player):
+        """``by``: the player who decides, or what prunes the net's own search."""
         self._games = NetGames(weights, seed)
-        self._player = player or SearchPlayer(Searcher(FastNet(weights), 2))
+        if isinstance(by, Weights):
+            by = SearchPlayer(Searcher(weights, 2, pruner=Pruner(FastNet(by))))
+        self._player = by
         self._decide()
 
     def _decide(self) -> int:

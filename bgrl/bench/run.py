@@ -254,14 +254,14 @@ def selfplay(bench: Bench) -> list[Figure]:
 
 
 def lookahead(bench: Bench) -> list[Figure]:
-    """Decisions at 2 plies, against gnubg's; and what a pruner saves of the last ply."""
+    """Decisions at 2 plies with a pruner, against gnubg's, and what it saves of the last ply."""
     subject, seed = bench.subject, bench.settings.seed
-    with Child(Lookahead, subject.weights, seed) as ours:
+    pruner = Weights.load(PRUNER)
+    with Child(Lookahead, subject.weights, seed, pruner) as ours:
         rates, others = bench.against(
             ours, "run", {"gnubg 2-ply": (peers.GnubgLookahead, subject.weights, seed)}
         )
     peer, missing = others["gnubg 2-ply"]
-    pruner = Weights.load(PRUNER)
     with Child(ExactMeans, subject.weights, seed, pruner) as child:
         values = bench.repeat(
             full=lambda: child.call("full", bench.settings.seconds),
@@ -269,7 +269,7 @@ def lookahead(bench: Bench) -> list[Figure]:
         )
     return [
         Figure(
-            f"2-ply decisions, {subject.shape}", "decisions/s", rates, peer,
+            f"2-ply decisions, {subject.shape}, pruned", "decisions/s", rates, peer,
             Goal(3, of_ratio=True), missing,
         ),
         Figure(

@@ -31,6 +31,7 @@ from bgrl.players.level import (
 )
 from bgrl.players.registry import is_level
 from bgrl.players.style import style_named
+from bgrl.search import Pruner
 
 # Overrides that change nothing about the level.
 FREE_KEYS = ("workers=", "folder=")
@@ -46,8 +47,9 @@ def run(config: CalibrateConfig, launch: Launch) -> None:
     folder = Path(config.level)
     if len(folder.parts) == 1:
         folder = shipped("checkpoints") / folder
-    level, net_name, net = _before(config, folder)
-    calibration = Calibration(config, level, net)
+    level, net, pruner = _before(config, folder)
+    small = FastNet.load(folder.parent / pruner) if pruner else None
+    calibration = Calibration(config, level, FastNet.load(folder.parent / net), small)
     if config.rating is not None:
         level = calibration.to_rating(config.rating)
     elif config.pr is not None:
@@ -57,18 +59,19 @@ def run(config: CalibrateConfig, launch: Launch) -> None:
     given = [one for one in launch.overrides if not one.startswith(FREE_KEYS)]
     measured = calibration.measured(level, " ".join(["bgrl calibrate", *given]))
     level = replace(level, measured=measured)
-    path = write_level(level, folder, net_name)
+    path = write_level(level, folder, net, pruner)
     print(_text(level, config))
     print(path)
 
 
 class Calibration:
-    """The measurements of one command, each level with one net."""
+    """The measurements of one command, each level with the same nets."""
 
-    def __init__(self, config: CalibrateConfig, level: Level, net: FastNet):
+    def __init__(self, config: CalibrateConfig, level: Level, net: FastNet, pruner: FastNet | None):
         self.config = config
         self.level = level
         self.net = net
+        self.pruner = pruner
         self.anchor = load_player(config.anchor, net.variant)
         self.workers = cores() if config.workers is None else config.workers
         self.luck = None
@@ -78,6 +81,10 @@ class Calibration:
                 raise BgrlError(f"calibrate: luck={config.luck} estimates no equities")
             self.luck = luck_evaluator(judge, ONE_POINT)
         self.reference = Reference.load(None)
+
+    def player(self, level: Level) -> EquityPlayer:
+        """The player of a level."""
+        return level_player(level, self.net, pruner=self.pruner)
 
     def with_scale(self, scale: float) -> Level:
         """The level with misses of such a scale."""
@@ -123,7 +130,7 @@ class Calibration:
         """The level's rating and its standard error, by a match against the anchor."""
         config = self.config
         # Never the anchor's name, which it may share.
-        player: Player = level_player(replace(level, name=f"{level.name}, tried"), self.net)
+        player: Player = self.player(replace(level, name=f"{level.name}, tried"))
         players = f"{player.identity} {self.anchor.identity} {self.luck and self.luck.identity}"
         name = hashlib.sha256(f"{players} {seed}".encode()).hexdigest()[:16]
         match = play_match(
@@ -145,7 +152,7 @@ class Calibration:
         """PR on the reference positions, exact in the misses, as a function of the level."""
         level = self.with_scale(START)
         assert level.misses is not None
-        player = LevelPlayer(level, self.net)
+        player = LevelPlayer(level, self.net, pruner=self.pruner)
         errors = MissErrors(player, self.reference.decisions, level.misses.depth)
         return lambda level: errors.pr(level.misses or Misses(0.0, START))
 
@@ -155,13 +162,12 @@ class Calibration:
         seed = config.seed + 1
         games = 0
         value, error = config.anchor_rating, 0.0
-        if level_player(level, self.net).identity != self.anchor.identity:
+        if self.player(level).identity != self.anchor.identity:
             games = config.check_games
             value, error = self.rating(level, seed, games)
         if level.misses is None:
-            rates = measure(
-                level_player(level, self.net), self.reference.decisions, self.workers
-            ).rates()[ALL]
+            errors = measure(self.player(level), self.reference.decisions, self.workers)
+            rates = errors.rates()[ALL]
             pr, pr_error = rates.pr, PR * rates.standard_error
         else:
             pr, pr_error = self.pr_of_misses()(level)
@@ -190,19 +196,24 @@ def _check(config: CalibrateConfig) -> None:
             )
 
 
-def _before(config: CalibrateConfig, folder: Path) -> tuple[Level, str, FastNet]:
-    """The level with the options that change it, the name of its net's folder, and the net."""
+def _before(config: CalibrateConfig, folder: Path) -> tuple[Level, str, str | None]:
+    """The level with the options that change it, and the names of its nets' folders."""
+    level, net, pruner = Level(folder.name), "hard", config.pruner
     if is_level(folder):
-        level, net_folder = read_level(folder)
-    else:
-        level, net_folder = Level(folder.name), folder.parent / "hard"
+        level, net_folder, small_folder = read_level(folder)
+        beside = folder.resolve().parent
+        net = str(net_folder.resolve().relative_to(beside))
+        if pruner is None and small_folder is not None:
+            pruner = str(small_folder.relative_to(beside))
     if config.net is not None:
-        net_folder = folder.parent / config.net
+        net = config.net
+    if config.pruner is not None:
+        level = replace(level, keep=level.keep or Pruner.keep)
     if config.plies is not None:
         level = replace(level, plies=config.plies)
     if config.style is not None:
         level = replace(level, style=style_named(config.style))
-    return level, net_folder.name, FastNet.load(net_folder)
+    return level, net, pruner
 
 
 def _text(level: Level, config: CalibrateConfig) -> str:

@@ -98,6 +98,7 @@ class CalibrateConfig:
     rating: float | None = MISSING
     pr: float | None = MISSING
     net: str | None = MISSING
+    pruner: str | None = MISSING
     plies: int | None = MISSING
     miss_rate: float | None = MISSING
     miss_depth: int | None = MISSING

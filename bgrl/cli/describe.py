@@ -195,7 +195,8 @@ def _bundle(path: Path) -> tuple[str, Facts]:
             for name, found in _strength(level.measured)
         )
         facts[f"level {name}"] = (
-            f"net {bundle.nets[name]}, {level.plies} plies, {how}, {level.style.name}{strength}"
+            f"net {bundle.nets[name]}, {level.plies} plies{_pruned(level, bundle.pruners[name])}, "
+            f"{how}, {level.style.name}{strength}"
         )
     for name, net in bundle.record["nets"].items():
         for storage, stored in net["stored"].items():
@@ -214,9 +215,10 @@ def _level(path: Path) -> tuple[str, Facts]:
     from bgrl.players.level import read_level
 
     folder = path if path.is_dir() else path.parent
-    level, net_folder = read_level(folder)
+    level, net_folder, pruner = read_level(folder)
     facts: Facts = {
-        "level": f"{level.name}, {level.plies} plies, {_misses(level)}, {level.style.name}",
+        "level": f"{level.name}, {level.plies} plies{_pruned(level, pruner and pruner.name)}, "
+        f"{_misses(level)}, {level.style.name}",
         "plays the net of": net_folder.name,
     }
     for name, found in _strength(level.measured):
@@ -227,6 +229,10 @@ def _level(path: Path) -> tuple[str, Facts]:
     if net_folder.resolve() == folder.resolve():
         facts |= _checkpoint(folder)[1]
     return "a level", facts
+
+
+def _pruned(level: Any, pruner: Any) -> str:
+    return f" pruned to {level.keep} by {pruner}" if pruner else ""
 
 
 def _misses(level: Any) -> str:

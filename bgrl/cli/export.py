@@ -22,12 +22,21 @@ def run(config: ExportConfig, launch: Launch) -> None:
         raise BgrlError("export: give net=FOLDER or level=NAME (or level=all), and not both")
     if config.games < 0 or config.games % 2:
         raise BgrlError(f"export: games is {config.games}, expected an even number from 0")
-    if config.net is not None:
-        levels = [(Level("net"), Weights.load(config.net))]
+    if config.net is None:
+        levels, pruners = shipped_levels(shipped("checkpoints"), config.level or "")
     else:
-        levels = shipped_levels(shipped("checkpoints"), config.level or "")
-    small = dict(_smaller(entry) for entry in config.small)
-    print(export_levels(levels, config.folder, config.positions, config.seed, config.coreml, small))
+        levels, pruners = [(Level("net"), Weights.load(config.net))], {}
+    print(
+        export_levels(
+            levels,
+            config.folder,
+            config.positions,
+            config.seed,
+            config.coreml,
+            smaller=dict(_smaller(entry) for entry in config.small),
+            pruners=pruners,
+        )
+    )
     if config.games:
         workers = cores() if config.workers is None else config.workers
         losses = {}
@@ -78,8 +87,11 @@ def measured_losses(
             yield (net, storage), Loss(match.ppg, match.standard_error, match.games, seed)
 
 
-def shipped_levels(checkpoints: Path, wanted: str) -> list[tuple[Level, Weights]]:
-    """The level called `wanted` in `checkpoints`, or all of them, with their nets.
+def shipped_levels(
+    checkpoints: Path, wanted: str
+) -> tuple[list[tuple[Level, Weights]], dict[str, Weights]]:
+    """The level called `wanted` in `checkpoints`, or all of them, with their nets; and by level
+    the net that prunes its search.
 
     From the weakest to the strongest by what was measured; those not measured come last. Raises
     BgrlError for an unknown level, and as :func:`bgrl.players.level.read_level` does.
@@ -88,10 +100,13 @@ def shipped_levels(checkpoints: Path, wanted: str) -> list[tuple[Level, Weights]
     if not known or wanted not in (*known, "all"):
         raise BgrlError(f"no level {wanted!r} in {checkpoints}; it has {known or 'none yet'}")
     levels = []
+    pruners = {}
     for name in known if wanted == "all" else [wanted]:
-        level, net = read_level(checkpoints / name)
+        level, net, pruner = read_level(checkpoints / name)
         levels.append((level, Weights.load(net)))
-    return sorted(levels, key=lambda entry: _rating(entry[0]))
+        if pruner:
+            pruners[name] = Weights.load(pruner)
+    return sorted(levels, key=lambda entry: _rating(entry[0])), pruners
 
 
 def _rating(level: Level) -> float:

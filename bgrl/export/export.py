@@ -102,20 +102,23 @@ def export_levels(
     seed: int = 1,
     coreml: bool = False,
     smaller: Mapping[str, Weights] | None = None,
+    pruners: Mapping[str, Weights] | None = None,
 ) -> Export:
     """Publish levels and their nets as the bundle ``folder``, replacing a bundle that is there.
 
     Each net is named after the first level that plays as it does by itself, else the first that has
     it. It comes as ONNX and as a flat file, its weights stored as float32, float16 and int8, with
     golden vectors and the bear-off database of its game, and if ``coreml`` is true as a Core ML
-    package. ``smaller``: by the name of a level, a further net that an app may take for the
-    level's own, in the same files. Every ONNX file is first compared with torch and the numba
-    twin, on ``positions`` positions of games and on constructed ones that put every count on every
-    slot, and so is the package where it can be run: on macOS.
+    package. ``pruners``: by the name of each level that has one, the net that prunes its search.
+    ``smaller``: by the name of a level, a further net that an app may take for the level's own, as
+    it may take the pruner. These come in the same files. Every ONNX file is first compared with
+    torch and the numba twin, on ``positions`` positions of games and on constructed ones that put
+    every count on every slot, and so is the package where it can be run: on macOS.
 
     Raises BgrlError, and publishes nothing, if they differ by 1e-5 or more, if ``positions`` is
-    not positive, if two levels share a name, if a smaller net is for no level or another game, or
-    if ``folder`` holds anything but a bundle; MissingExtra without the extra.
+    not positive, if two levels share a name, if a level lacks its pruner, if a pruner or a smaller
+    net is for no level or another game, or if ``folder`` holds anything but a bundle; MissingExtra
+    without the extra.
     """
     folder = Path(folder)
     names = [level.name for level, _ in levels]
@@ -127,8 +130,10 @@ def export_levels(
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
             raise BgrlError(f"level {name!r} cannot name a file: letters, digits, - and _ can")
     _refuse_foreign(folder)
-    sources = _nets(levels, smaller or {})
+    pruners = pruners or {}
+    sources = _nets(levels, smaller or {}, pruners)
     net_names = {source.weights.hash: source.name for source in reversed(sources)}
+    pruner_names = {name: net_names[weights.hash] for name, weights in pruners.items()}
     parities: dict[str, Parity] = {}
     coreml_found: dict[str, float | None] = {}
     nets: dict[str, dict[str, Any]] = {}
@@ -151,7 +156,9 @@ def export_levels(
                 "format": LEVELS_FORMAT,
                 "version": VERSION,
                 "levels": [
-                    level.to_json() | {"net": net_names[weights.hash]} for level, weights in levels
+                    level.to_json()
+                    | {"net": net_names[weights.hash], "pruner": pruner_names.get(level.name)}
+                    for level, weights in levels
                 ],
                 "styles": [asdict(style) for style in STYLES.values()],
             },
@@ -193,27 +200,38 @@ def record_losses(folder: str | os.PathLike, losses: Mapping[tuple[str, str], Lo
 
 @dataclass(frozen=True)
 class _Source:
-    """A net to write: its name, the levels that play it, and the net that it is smaller than."""
+    """A net to write: its name, the levels that play it, each with what prunes its search, and the
+    net that it is smaller than."""
 
     name: str
     weights: Weights
-    levels: list[Level]
+    levels: list[tuple[Level, FastNet | None]]
     smaller_than: str | None
 
 
-def _nets(levels: Sequence[tuple[Level, Weights]], smaller: Mapping[str, Weights]) -> list[_Source]:
+def _nets(
+    levels: Sequence[tuple[Level, Weights]],
+    smaller: Mapping[str, Weights],
+    pruners: Mapping[str, Weights],
+) -> list[_Source]:
     """The nets of a bundle, each once."""
-    playing: dict[str, list[Level]] = {}
+    playing: dict[str, list[tuple[Level, FastNet | None]]] = {}
     for level, weights in levels:
-        playing.setdefault(weights.hash, []).append(level)
+        if (level.name in pruners) != (level.keep is not None):
+            raise BgrlError(
+                f"level {level.name} {'has no pruner' if level.keep is None else 'takes a pruner'}"
+            )
+        pruner = FastNet(pruners[level.name]) if level.name in pruners else None
+        playing.setdefault(weights.hash, []).append((level, pruner))
     sources: dict[str, _Source] = {}
     for _, weights in levels:
         users = playing[weights.hash]
-        named = next((level for level in users if level.plain), users[0])
+        named = next((level for level, _ in users if level.plain), users[0][0])
         sources.setdefault(weights.hash, _Source(named.name, weights, users, None))
     by_level = {level.name: sources[weights.hash] for level, weights in levels}
     small: dict[str, _Source] = {}
-    for level_name, weights in smaller.items():
+    new = [(name, weights) for name, weights in pruners.items() if weights.hash not in sources]
+    for level_name, weights in [*new, *smaller.items()]:
         if level_name not in by_level:
             raise BgrlError(f"a smaller net is for level {level_name!r}, which is not exported")
         full = by_level[level_name]
@@ -222,6 +240,8 @@ def _nets(levels: Sequence[tuple[Level, Weights]], smaller: Mapping[str, Weights
                 f"the smaller net for level {level_name} plays {weights.variant.name}, not "
                 f"{full.weights.variant.name}"
             )
+        if full.name in small and small[full.name].weights.hash == weights.hash:
+            continue
         if weights.hash in sources or full.name in small:
             raise BgrlError(f"level {level_name}: its net has a smaller one already, or is that")
         small[full.name] = _Source(f"{full.name}{SMALLER_SUFFIX}", weights, [], full.name)

@@ -36,7 +36,7 @@ CHANCES = (0.0, 0.35, 0.7, 0.95)
 def golden_vectors(
     weights: Weights,
     boards: np.ndarray,
-    levels: Sequence[Level] = (),
+    levels: Sequence[tuple[Level, FastNet | None]] = (),
     bearoff: Bearoff | None = None,
 ) -> dict[str, Any]:
     """A selection of ``boards`` int8[N, 2, 26] with what the net makes of each, as plain JSON.
@@ -44,8 +44,9 @@ def golden_vectors(
     ``cases`` hold inputs, probabilities and equity. They start with the variant's starting
     position, and then have the first few of each kind and enough others to show every input at
     zero and above it, where some board does. ``decisions`` hold a roll on some of them: every final
-    position with its equity by the net, best first, and what each of ``levels`` plays, looking into
-    ``bearoff``, for given random numbers in its own style (null) and in each of the others.
+    position with its equity by the net, best first, and what each of ``levels``, given with what
+    prunes its search, plays, looking into ``bearoff``, for given random numbers in its own style
+    (null) and in each of the others.
     """
     chosen = dict.fromkeys(i for kind in KINDS for i in _first(boards, kind))
     chosen |= dict.fromkeys(covering(weights.encoder, boards).tolist())
@@ -172,17 +173,20 @@ def clear(equities: np.ndarray) -> bool:
 
 
 def _decisions(
-    weights: Weights, boards: np.ndarray, levels: Sequence[Level], bearoff: Bearoff | None
+    weights: Weights,
+    boards: np.ndarray,
+    levels: Sequence[tuple[Level, FastNet | None]],
+    bearoff: Bearoff | None,
 ) -> list[dict[str, Any]]:
     net = FastNet(weights)
     # A style shows where nothing is missed: at the chance 0.
     ways: list[tuple[LevelPlayer, str | None, float]] = []
-    for level in levels:
-        player = LevelPlayer(level, net, bearoff)
+    for level, pruner in levels:
+        player = LevelPlayer(level, net, bearoff, pruner)
         ways += [(player, None, chance) for chance in CHANCES]
         for name, style in STYLES.items():
             if name != level.style.name:
-                styled = LevelPlayer(replace(level, style=style), net, bearoff)
+                styled = LevelPlayer(replace(level, style=style), net, bearoff, pruner)
                 ways.append((styled, name, 0.0))
     decisions: list[dict[str, Any]] = []
     for i, board in enumerate(boards):

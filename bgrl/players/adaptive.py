@@ -8,16 +8,16 @@ from typing import TypeVar
 from bgrl.errors import BgrlError
 from bgrl.players.level import Level, Misses
 
-Net = TypeVar("Net")
+Nets = TypeVar("Nets")
 NAME = "adaptive"
 
 
-def adapt(pr: float, levels: Sequence[tuple[Level, Net]]) -> tuple[Level, Net]:
-    """The level for a player of such a ``pr``, with its net; ask once a match.
+def adapt(pr: float, levels: Sequence[tuple[Level, Nets]]) -> tuple[Level, Nets]:
+    """The level for a player of such a ``pr``, with its nets; ask once a match.
 
     pr: 500 times the mean error, in points, over the player's recent decisions with something at
     stake, as in the reference positions: 0.01 points or more between the best play and the worst.
-    levels: each with whatever stands for its net. Those with a measured PR are the points that
+    levels: each with whatever stands for its nets. Those with a measured PR are the points that
     the strength goes through: between two that differ in how wide their misses are and in nothing
     else, the scale goes in a straight line over the PR; between others the nearer one is taken. A
     level that plays its best has misses of scale 0. No level is stronger than the strongest, nor
@@ -29,8 +29,8 @@ def adapt(pr: float, levels: Sequence[tuple[Level, Net]]) -> tuple[Level, Net]:
         raise BgrlError(f"a PR is 0 or more, not {pr}")
     points = sorted(
         (
-            (level.measured.pr.value, level, net)
-            for level, net in levels
+            (level.measured.pr.value, level, nets)
+            for level, nets in levels
             if level.measured and level.measured.pr
         ),
         key=lambda point: point[0],
@@ -38,16 +38,16 @@ def adapt(pr: float, levels: Sequence[tuple[Level, Net]]) -> tuple[Level, Net]:
     if not points:
         raise BgrlError("to adapt to a player takes levels with a measured PR")
     at = bisect_left([value for value, _, _ in points], pr)
-    low, strong, net = points[max(at - 1, 0)]
-    high, weak, weak_net = points[min(at, len(points) - 1)]
+    low, strong, strong_nets = points[max(at - 1, 0)]
+    high, weak, weak_nets = points[min(at, len(points) - 1)]
     share = (pr - low) / (high - low) if high > low else 0.0
     if _alike(strong, weak):
         scale = _scale(strong) + share * (_scale(weak) - _scale(strong))
         misses = replace(weak.misses, scale=scale) if weak.misses and scale > 0 else None
-        return replace(weak, name=NAME, misses=misses, measured=None), weak_net
+        return replace(weak, name=NAME, misses=misses, measured=None), weak_nets
     if share < 0.5:
-        return replace(strong, name=NAME, measured=None), net
-    return replace(weak, name=NAME, measured=None), weak_net
+        return replace(strong, name=NAME, measured=None), strong_nets
+    return replace(weak, name=NAME, measured=None), weak_nets
 
 
 def _scale(level: Level) -> float:

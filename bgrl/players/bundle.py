@@ -31,19 +31,29 @@ FLAT_SUFFIX = ".bgnet"
 
 @dataclass(frozen=True)
 class Bundle:
-    """A whole bundle: its folder, its description, and its levels with the net of each."""
+    """A whole bundle: its folder, its description, and its levels with the net of each and the one
+    that prunes its search, if any."""
 
     folder: Path
     record: dict[str, Any]
     levels: dict[str, Level]
     nets: dict[str, str]
+    pruners: dict[str, str | None]
 
     def weights(self, level: str) -> Weights:
         """The net of a level, from its flat file; raises BgrlError for an unknown level."""
         if level not in self.levels:
             known = ", ".join(self.levels)
             raise BgrlError(f"{self.folder} has no level {level!r}; it has {known}")
-        return read_flat(self.folder / f"{self.nets[level]}{FLAT_SUFFIX}")
+        return self._flat(self.nets[level])
+
+    def pruner(self, level: str) -> Weights | None:
+        """The net that prunes a level's search, likewise."""
+        pruner = self.pruners[level]
+        return self._flat(pruner) if pruner else None
+
+    def _flat(self, net: str) -> Weights:
+        return read_flat(self.folder / f"{net}{FLAT_SUFFIX}")
 
     def player(self, level: str, variant: Variant | None = None) -> EquityPlayer:
         """The player of a level; raises BgrlError if its net plays another variant."""
@@ -52,7 +62,13 @@ class Bundle:
             raise BgrlError(
                 f"{self.folder}: level {level} plays {weights.variant.name}, not {variant.name}"
             )
-        return level_player(self.levels[level], FastNet(weights), self.bearoff(level))
+        pruner = self.pruner(level)
+        return level_player(
+            self.levels[level],
+            FastNet(weights),
+            self.bearoff(level),
+            FastNet(pruner) if pruner else None,
+        )
 
     def bearoff(self, level: str) -> CompactBearoff:
         """The bear-off database that a level looks into."""
@@ -109,8 +125,12 @@ def open_bundle(folder: str | os.PathLike) -> Bundle:
         raise CorruptFile(f"{where}: holds no levels")
     levels = [Level.from_json(entry, str(where)) for entry in entries]
     nets = {level.name: str(entry.get("net")) for level, entry in zip(levels, entries, strict=True)}
+    pruners = {
+        level.name: None if level.keep is None else str(entry.get("pruner"))
+        for level, entry in zip(levels, entries, strict=True)
+    }
     described = record.get("nets")
-    for net in nets.values():
+    for net in [*nets.values(), *filter(None, pruners.values())]:
         if f"{net}{FLAT_SUFFIX}" not in files or not isinstance(described, dict):
             raise CorruptFile(f"{where}: names the net {net}, which {BUNDLE_FILE} does not")
         facts = described.get(net)
@@ -118,7 +138,7 @@ def open_bundle(folder: str | os.PathLike) -> Bundle:
             raise CorruptFile(
                 f"{folder / BUNDLE_FILE}: names no bear-off database for the net {net}"
             )
-    return Bundle(folder, record, {level.name: level for level in levels}, nets)
+    return Bundle(folder, record, {level.name: level for level in levels}, nets, pruners)
 
 
 def _checked(path: Path, wanted: str) -> dict[str, Any]:

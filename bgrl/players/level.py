@@ -20,7 +20,7 @@ from bgrl.players.player import EquityPlayer, swapped
 from bgrl.players.random import player_stream
 from bgrl.players.search import SearchPlayer
 from bgrl.players.style import BALANCED, Style, liking, weight_array
-from bgrl.search import Bearoff, Filters, MoveFilter, Searcher
+from bgrl.search import Bearoff, Filters, MoveFilter, Pruner, Searcher
 from bgrl.search.nply import MAX_PLIES, NORMAL
 
 LEVEL_FILE = "level.json"
@@ -181,13 +181,16 @@ class Level:
     """A bot as data.
 
     ``plies`` as GNU Backgammon counts: 0 is the net's own evaluation. ``filters`` say what the
-    search leaves out; ``misses`` None: it overlooks nothing; ``style``: what it likes among plays
-    near the best; ``measured``: how strong it is, where that was measured.
+    search leaves out; ``keep``: how many plays of a roll its pruner leaves (see
+    :class:`bgrl.search.Pruner`), None: it has no pruner; ``misses`` None: it overlooks nothing;
+    ``style``: what it likes among plays near the best; ``measured``: how strong it is, where that
+    was measured.
     """
 
     name: str
     plies: int = 0
     filters: Filters = NORMAL
+    keep: int | None = None
     misses: Misses | None = None
     style: Style = BALANCED
     measured: Measured | None = None
@@ -197,6 +200,8 @@ class Level:
             raise BgrlError(f"a level needs a name, not {self.name!r}")
         if not isinstance(self.plies, int) or not 0 <= self.plies <= MAX_PLIES:
             raise BgrlError(f"a level looks 0 to {MAX_PLIES} plies ahead, not {self.plies!r}")
+        if self.keep is not None and (not isinstance(self.keep, int) or self.keep < 1):
+            raise BgrlError(f"a level's pruner keeps at least 1 play, not {self.keep!r}")
 
     @property
     def plain(self) -> bool:
@@ -221,6 +226,7 @@ class Level:
                 "root": [chosen and chosen._asdict() for chosen in self.filters.root],
                 "reply": self.filters.reply._asdict(),
             },
+            "keep": self.keep,
             "misses": self.misses and asdict(self.misses),
             "style": asdict(self.style),
             "measured": self.measured and asdict(self.measured),
@@ -236,6 +242,7 @@ class Level:
                 data["name"],
                 data["plies"],
                 Filters(tuple(root), _filter(filters["reply"])),
+                data["keep"],
                 data["misses"] and Misses(**data["misses"]),
                 Style(**data["style"]),
                 data["measured"] and Measured.from_json(data["measured"]),
@@ -253,17 +260,18 @@ def _filter(data: dict[str, Any]) -> MoveFilter:
     return chosen._replace(threshold=float(chosen.threshold))
 
 
-def read_level(folder: Path) -> tuple[Level, Path]:
-    """The level of a folder, and the checkpoint folder of its net.
+def read_level(folder: Path) -> tuple[Level, Path, Path | None]:
+    """The level of a folder, and the checkpoint folders of its net and of its pruner, if any.
 
-    ``level.json`` is :meth:`Level.to_json` with ``format``, ``version`` and ``net``, the name of
-    the folder beside this one whose net it plays. A folder without it is a checkpoint, which plays
-    its best at 0 plies. Raises BgrlError, naming the file, if it is no level, its name is not the
-    folder's, or there is no such net; SchemaMismatch for another format or version.
+    ``level.json`` is :meth:`Level.to_json` with ``format``, ``version``, ``net``, the name of the
+    folder beside this one whose net it plays, and ``pruner``, likewise or of a folder inside such
+    a one, or null. A folder without it is a checkpoint, which plays its best at 0 plies. Raises
+    BgrlError, naming the file, if it is no level, its name is not the folder's, or there is no such
+    net; SchemaMismatch for another format or version.
     """
     path = folder / LEVEL_FILE
     if not path.is_file():
-        return Level(folder.resolve().name), folder
+        return Level(folder.resolve().name), folder, None
     data = read_json(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise SchemaMismatch(f"{path}: its format is not {FORMAT!r}")
@@ -274,19 +282,32 @@ def read_level(folder: Path) -> tuple[Level, Path]:
     level = Level.from_json(data, str(path))
     if level.name != folder.resolve().name:
         raise BgrlError(f"{path}: names the level {level.name!r}, unlike its folder")
-    net = data.get("net")
-    if not isinstance(net, str) or Path(net).name != net:
-        raise BgrlError(f"{path}: net is {net!r}, expected the name of a folder beside it")
-    net_folder = folder.resolve().parent / net
-    if not (net_folder / "net.json").is_file():
-        raise BgrlError(f"{path}: its net {net!r} is not there: {net_folder} has no net.json")
-    return level, net_folder
+    pruner = data.get("pruner")
+    if (pruner is None) != (level.keep is None):
+        raise BgrlError(f"{path}: pruner is {pruner!r}, but keep is {level.keep}")
+    return (
+        level,
+        _checkpoint_beside(path, "net", data.get("net")),
+        None if pruner is None else _checkpoint_beside(path, "pruner", pruner),
+    )
 
 
-def write_level(level: Level, folder: Path, net: str) -> Path:
-    """Publish ``level`` as the folder's ``level.json``; ``net`` names the folder of its net."""
+def _checkpoint_beside(path: Path, key: str, name: Any) -> Path:
+    parts = Path(name).parts if isinstance(name, str) else ()
+    if not parts or ".." in parts or Path(name).is_absolute():
+        raise BgrlError(f"{path}: {key} is {name!r}, expected the name of a folder beside it")
+    found = path.parent.resolve().parent / name
+    if not (found / "net.json").is_file():
+        raise BgrlError(f"{path}: its {key} {name!r} is not there: {found} has no net.json")
+    return found
+
+
+def write_level(level: Level, folder: Path, net: str, pruner: str | None = None) -> Path:
+    """Publish ``level`` as the folder's ``level.json``; ``net`` and ``pruner`` name the folders of
+    its nets, as :func:`read_level` says."""
     path = folder / LEVEL_FILE
-    atomic_write_json(path, {"format": FORMAT, "version": VERSION, "net": net} | level.to_json())
+    nets = {"net": net, "pruner": pruner}
+    atomic_write_json(path, {"format": FORMAT, "version": VERSION} | nets | level.to_json())
     return path
 
 
@@ -294,20 +315,32 @@ class LevelPlayer(SearchPlayer):
     """A level: its search's ranking, a miss now and then, and its liking among the best plays.
 
     Its own chance comes from ``start_game`` alone. ``rank_plays`` is without misses and style.
-    ``bearoff``: databases to look positions up in, or None.
+    ``bearoff``: databases to look positions up in, or None; ``pruner``: the net that prunes its
+    search.
+
+    Raises BgrlError for a level with a pruner if none is given, and the other way round.
     """
 
-    def __init__(self, level: Level, net: FastNet, bearoff: Bearoff | None = None):
-        super().__init__(Searcher(net, level.plies, level.filters, bearoff), level.name)
+    def __init__(
+        self,
+        level: Level,
+        net: FastNet,
+        bearoff: Bearoff | None = None,
+        pruner: FastNet | None = None,
+    ):
+        if (pruner is None) != (level.keep is None):
+            wanted = "takes a pruner" if pruner is None else "has no pruner"
+            raise BgrlError(f"level {level.name} {wanted}")
+        pruning = Pruner(pruner, level.keep) if pruner and level.keep else None
+        searcher = Searcher(net, level.plies, level.filters, bearoff, pruner=pruning)
+        super().__init__(searcher, level.name)
         self.level = level
         self.choice = level.choice
         self.start_game(0, 0, 0)
 
     @property
     def identity(self) -> str:
-        plays = replace(self.level, measured=None)
-        exact = "with" if self.searcher.bearoff else "without"
-        return f"level {plays} of net {self.searcher.net.hash} {exact} bear-off databases"
+        return f"level {replace(self.level, measured=None)}: {super().identity}"
 
     def start_game(self, seed: int, game: int, seat: int) -> None:
         self._state = player_stream(seed, game, seat)
@@ -329,8 +362,10 @@ class LevelPlayer(SearchPlayer):
         return out
 
 
-def level_player(level: Level, net: FastNet, bearoff: Bearoff | None = None) -> EquityPlayer:
-    """The player of ``level`` with ``net``, given the databases or None."""
+def level_player(
+    level: Level, net: FastNet, bearoff: Bearoff | None = None, pruner: FastNet | None = None
+) -> EquityPlayer:
+    """The player of ``level`` with its nets, given the databases or None."""
     if level.plain and bearoff is None:
         return NetPlayer(net, level.name)
-    return LevelPlayer(level, net, bearoff)
+    return LevelPlayer(level, net, bearoff, pruner)

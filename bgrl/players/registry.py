@@ -3,12 +3,16 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bgrl.errors import BgrlError
 from bgrl.files import shipped
 from bgrl.game import BACKGAMMON, Variant
 from bgrl.players.player import Player
 from bgrl.players.style import STYLES, Style
+
+if TYPE_CHECKING:
+    from bgrl.players.level import Level
 
 GNUBG_PROGRAM = re.compile(r"gnubg_program_([0-3])ply")
 GNUBG = re.compile(r"gnubg(107)?_([0-3])ply")
@@ -64,11 +68,9 @@ def load_player(spec: str | Path, variant: Variant = BACKGAMMON) -> Player:
         return _styled_player(match[1], STYLES[match[2]], variant)
     for folder in (Path(text), levels / text):
         if is_level(folder):
-            from bgrl.players.level import level_player, read_level
-            from bgrl.players.net import NetPlayer
+            from bgrl.players.level import read_level
 
-            level, net = read_level(folder)
-            return level_player(level, NetPlayer.load(net, variant).net)
+            return _level_player(*read_level(folder), variant)
     if text.endswith(".bgnet") or any(is_bundle(f) for f in (text, Path(text).parent)):
         from bgrl.players.bundle import load_exported
 
@@ -95,24 +97,34 @@ def _styled_player(spec: str, style: Style, variant: Variant) -> Player:
 
     player = load_player(spec, variant)
     name = f"{player.name}@{style.name}"
-    bearoff = None
+    bearoff = pruner = None
     if isinstance(player, LevelPlayer):
-        level, net, bearoff = player.level, player.searcher.net, player.searcher.bearoff
+        level, search = player.level, player.searcher
+        net, bearoff = search.net, search.bearoff
+        pruner = search.pruner.net if search.pruner else None
     elif isinstance(player, NetPlayer):
         level, net = Level(player.name), player.net
     else:
         raise BgrlError(f"{spec!r} is no level or net that could play in a style")
-    return level_player(replace(level, name=name, style=style, measured=None), net, bearoff)
+    return level_player(replace(level, name=name, style=style, measured=None), net, bearoff, pruner)
 
 
 def _adaptive_player(name: str, pr: float, levels: Path, variant: Variant) -> Player:
     from bgrl.players.adaptive import adapt
-    from bgrl.players.level import level_player, read_level
-    from bgrl.players.net import NetPlayer
+    from bgrl.players.level import read_level
 
     known = [read_level(folder) for folder in sorted(levels.glob("*")) if is_level(folder)]
-    level, net = adapt(pr, known)
-    return level_player(replace(level, name=name), NetPlayer.load(net, variant).net)
+    level, (net, pruner) = adapt(pr, [(level, (net, pruner)) for level, net, pruner in known])
+    return _level_player(replace(level, name=name), net, pruner, variant)
+
+
+def _level_player(level: "Level", net: Path, pruner: Path | None, variant: Variant) -> Player:
+    from bgrl.nets import FastNet
+    from bgrl.players.level import level_player
+    from bgrl.players.net import NetPlayer
+
+    small = FastNet.load(pruner) if pruner else None
+    return level_player(level, NetPlayer.load(net, variant).net, pruner=small)
 
 
 def is_level(folder: str | Path) -> bool:

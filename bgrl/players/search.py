@@ -23,9 +23,11 @@ class SearchPlayer(EquityPlayer):
     def identity(self) -> str:
         search = self.searcher
         exact = "with" if search.bearoff else "without"
+        pruner = search.pruner
+        pruned = f"pruned to {pruner.keep} by net {pruner.net.hash}" if pruner else "not pruned"
         return (
-            f"net {search.net.hash} at {search.plies} plies, {search.filters}, {exact} bear-off "
-            "databases"
+            f"net {search.net.hash} at {search.plies} plies, {search.filters}, {pruned}, {exact} "
+            "bear-off databases"
         )
 
     def probabilities(self, boards: np.ndarray) -> np.ndarray:

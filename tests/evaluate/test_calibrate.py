@@ -75,7 +75,9 @@ def test_the_cost_of_misses_is_what_playing_them_costs(reference, net_player):
 
 
 def test_the_adaptive_level_errs_as_the_player_does(reference):
-    levels = [read_level(shipped("checkpoints") / name) for name in ("easy", "medium", "hard")]
+    levels = [
+        (read_level(shipped("checkpoints") / name)[0], name) for name in ("easy", "medium", "hard")
+    ]
     player = LevelPlayer(Level("x"), load_player("hard").net)
     errors = MissErrors(player, reference.decisions[::4], 3)
     strongest, weakest = (levels[i][0].measured.pr.value for i in (2, 0))
@@ -104,7 +106,7 @@ def command(folder, *more):
 def test_the_command_writes_a_level_and_goes_on(folder, capsys):
     assert main(command(folder, "rating=800", "seed=3")) == 0
     printed = capsys.readouterr().out
-    level, net = read_level(folder / "weak")
+    level, net, _ = read_level(folder / "weak")
     assert net == folder / "net"
     rating = level.measured.rating
     assert f"weak: rating {rating.value:.1f} ± {rating.error:.1f} (wanted 800)" in printed
@@ -126,6 +128,11 @@ def test_the_command_writes_a_level_and_goes_on(folder, capsys):
     again = read_level(folder / "weak")[0]
     assert again.misses == level.misses
     assert again.measured.rating == rating
+    # With what prunes its search, which at 0 plies changes nothing.
+    assert main(command(folder, "seed=3", "pruner=net")) == 0
+    pruned, _, pruner = read_level(folder / "weak")
+    assert (pruned.keep, pruner) == (4, folder / "net")
+    assert pruned.measured.rating == rating
     # Only as far into its ranking as told.
     assert main(command(folder, "miss_depth=2")) == 0
     assert read_level(folder / "weak")[0].misses == replace(level.misses, depth=2)
@@ -135,7 +142,7 @@ def test_a_wanted_pr_is_reached(folder):
     own = LevelPlayer(Level("x"), load_player(folder / "net").net)
     best, _ = MissErrors(own, Reference.load(None).decisions, 1).pr(Misses(0.0, 1.0))
     assert main(command(folder, f"pr={best + 3:.2f}", "style=cautious", "miss_depth=2")) == 0
-    level, _ = read_level(folder / "weak")
+    level = read_level(folder / "weak")[0]
     assert level.measured.pr.value == pytest.approx(best + 3, abs=0.1)
     assert level.misses.depth == 2
     assert level.style.name == "cautious"

@@ -16,7 +16,6 @@ from bgrl.nets.flat import read_flat
 from bgrl.players.bundle import Bundle
 from bgrl.players.level import LevelPlayer
 from bgrl.players.style import STYLES
-from bgrl.search import Searcher
 
 ROUNDING = 1e-5
 
@@ -51,12 +50,13 @@ def write_reference(
     choices = []
     looked = []
     for name, level in bundle.levels.items():
-        net, bearoff = nets[bundle.nets[name]], bundle.bearoff(name)
+        weights, small, bearoff = bundle.weights(name), bundle.pruner(name), bundle.bearoff(name)
+        net, pruner = FastNet(weights), small and FastNet(small)
         others = [style for style in STYLES.values() if style.name != level.style.name]
         players: list[tuple[LevelPlayer, str | None]] = []
         for style in others:
-            styled = LevelPlayer(replace(level, style=style), net, bearoff)
-            players += [(LevelPlayer(level, net, bearoff), None), (styled, style.name)]
+            styled = LevelPlayer(replace(level, style=style), net, bearoff, pruner)
+            players += [(LevelPlayer(level, net, bearoff, pruner), None), (styled, style.name)]
         wanted = deep if level.plies else decisions
         made = 0
         while made < wanted:
@@ -77,9 +77,10 @@ def write_reference(
                 }
             )
             made += 1
-        weights = bundle.weights(name)
-        searcher = Searcher(weights, level.plies, level.filters, bearoff)
-        shaken = Searcher(_shaken(weights, random), level.plies, level.filters, bearoff)
+        searcher = LevelPlayer(level, net, bearoff, pruner).searcher
+        shaken = LevelPlayer(
+            level, _shaken(weights, random), bearoff, small and _shaken(small, random)
+        ).searcher
         for plies in range(1, level.plies + 1):
             for at in random.choice(going_on, values):
                 value = searcher.evaluate(boards[at], plies)
@@ -104,13 +105,13 @@ def write_reference(
     path.write_text(json.dumps(reference))
 
 
-def _shaken(weights: Weights, random: np.random.Generator) -> Weights:
-    """The weights, each changed by about as much as rounding does."""
+def _shaken(weights: Weights, random: np.random.Generator) -> FastNet:
+    """The net, each weight changed by about as much as rounding does."""
     layers = [
         (weight * (1 + 1e-6 * random.standard_normal(weight.shape)).astype(np.float32), bias)
         for weight, bias in weights.layers
     ]
-    return Weights(weights.encoder, weights.variant, layers)
+    return FastNet(Weights(weights.encoder, weights.variant, layers))
 
 
 def _nets(bundle: Bundle) -> list[str]:

@@ -151,12 +151,57 @@ def test_a_bundle_may_hold_a_smaller_net(weights, make_weights, tmp_path):
     for smaller, message in (
         ({"easy": small}, "'easy', which is not exported"),
         ({"hard": weights}, "has a smaller one already, or is that"),
-        ({"hard": small, "master": small}, "level master: its net has a smaller one already"),
+        (
+            {"hard": small, "master": make_weights(hidden=(9,))},
+            "level master: its net has a smaller one already",
+        ),
         ({"hard": make_weights(variant="hypergammon")}, "plays hypergammon, not backgammon"),
     ):
         with pytest.raises(BgrlError, match=message):
             export_levels(levels, tmp_path / "other", positions=20, smaller=smaller)
     assert not (tmp_path / "other").exists()
+
+
+def test_a_pruner_comes_with_its_level(weights, make_weights, tmp_path):
+    small = make_weights(hidden=(8,), seed=3)
+    pruned = replace(MASTER, name="pruned", keep=2)
+    levels = [(HARD, weights), (MASTER, weights), (pruned, weights)]
+    export_levels(levels, tmp_path / "bots", 20, smaller={"hard": small}, pruners={"pruned": small})
+    bundle = open_bundle(tmp_path / "bots")
+    assert bundle.pruners == {"hard": None, "master": None, "pruned": "hard.small"}
+    assert bundle.pruner("pruned").hash == small.hash
+    assert list(bundle.record["nets"]) == ["hard", "hard.small"]
+    player = load_player(tmp_path / "bots" / "pruned")
+    assert player.searcher.pruner.net.hash == small.hash
+    whole = load_player(tmp_path / "bots" / "master")
+    boards = sampled_positions(FastNet(weights), 30, seed=4)
+    differ = player.searcher.evaluate(boards) != whole.searcher.evaluate(boards)
+    assert differ.any()
+    golden = json.loads((tmp_path / "bots" / "hard.golden.json").read_text())
+    assert {c["level"] for d in golden["decisions"] for c in d["chosen"]} == set(bundle.levels)
+    assert main(["describe", str(tmp_path / "bots")]) == 0
+    # A pruner that a level plays by itself comes once.
+    levels = [(replace(HARD, name="weak"), small), (pruned, weights)]
+    export_levels(levels, tmp_path / "two", 20, pruners={"pruned": small})
+    assert open_bundle(tmp_path / "two").pruners["pruned"] == "weak"
+
+
+def test_a_pruner_missing_or_of_another_game_is_refused(weights, make_weights, tmp_path):
+    small = make_weights(hidden=(8,), seed=3)
+    levels = [(HARD, weights), (replace(MASTER, keep=2), weights)]
+    for pruners, message in (
+        ({}, "level master takes a pruner"),
+        ({"master": small, "hard": small}, "level hard has no pruner"),
+        ({"master": make_weights(variant="hypergammon")}, "plays hypergammon, not backgammon"),
+    ):
+        with pytest.raises(BgrlError, match=message):
+            export_levels(levels, tmp_path / "bots", positions=20, pruners=pruners)
+    folder = export_levels(levels, tmp_path / "bots", 20, pruners={"master": small}).folder
+    record = json.loads((folder / "levels.json").read_text())
+    record["levels"][1]["pruner"] = "tiny"
+    _change(folder, "levels.json", record)
+    with pytest.raises(CorruptFile, match=r"levels\.json: names the net tiny"):
+        open_bundle(folder)
 
 
 def test_a_bundle_of_another_game_has_its_own_database(make_weights, tmp_path):
@@ -205,17 +250,20 @@ def test_other_versions_and_kinds_are_refused(bundle, tmp_path):
         open_bundle(tmp_path / "nowhere")
 
 
+def _change(folder, name, content):
+    """Write other content into a JSON file of a bundle, which then names it as it is."""
+    path = folder / name
+    path.write_text(json.dumps(content))
+    record = json.loads((folder / "bundle.json").read_text())
+    record["files"][name] = {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
+    (folder / "bundle.json").write_text(json.dumps(record))
+
+
 def test_a_malformed_level_is_refused(bundle, tmp_path):
     shutil.copytree(bundle, tmp_path, dirs_exist_ok=True)
     levels = json.loads((bundle / "levels.json").read_text())
     levels["levels"][0]["misses"]["rate"] = 2
-    changed = tmp_path / "levels.json"
-    changed.write_text(json.dumps(levels))
-    record = json.loads((bundle / "bundle.json").read_text())
-    record["files"]["levels.json"] = {
-        "bytes": changed.stat().st_size, "sha256": sha256_file(changed),
-    }  # fmt: skip
-    (tmp_path / "bundle.json").write_text(json.dumps(record))
+    _change(tmp_path, "levels.json", levels)
     with pytest.raises(BgrlError, match="rate"):
         open_bundle(tmp_path)
 

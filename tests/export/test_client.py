@@ -19,20 +19,27 @@ from bgrl.players.level import Level, Misses
 from bgrl.players.style import CAUTIOUS
 from bgrl.search import Filters, MoveFilter
 
+FILTERS = Filters((MoveFilter(0, 4, 0.1),), MoveFilter(1, 1, 0.04))
+
 
 @pytest.fixture(scope="session")
 def bots(weights, tmp_path_factory):
-    """A bundle of three levels on two nets, and its reference."""
+    """A bundle of four levels on two nets and a smaller one, and its reference."""
     pytest.importorskip("onnxruntime")
     folder = tmp_path_factory.mktemp("client")
-    other = replace(weights, layers=[(w * np.float32(0.5), b) for w, b in weights.layers])
+    # Where a net is sure of the result, plays are equally good but for rounding.
+    weights, other = (
+        replace(weights, layers=[(w * np.float32(factor), b) for w, b in weights.layers])
+        for factor in (0.65, 0.5)
+    )
     levels = [
         (Level("hard"), weights),
         (Level("easy", misses=Misses(rate=0.9, scale=0.1), style=CAUTIOUS), other),
-        (Level("master", 2, Filters((MoveFilter(0, 4, 0.1),), MoveFilter(1, 1, 0.04))), weights),
+        (Level("master", 2, FILTERS), weights),
+        (Level("pruned", 2, FILTERS, keep=3), weights),
     ]
-    small = {"hard": made_up_weights(hidden=(16,), seed=3)}
-    bundle = export_levels(levels, folder / "bots", positions=200, smaller=small).folder
+    small = made_up_weights(hidden=(16,), seed=3)
+    bundle = export_levels(levels, folder / "bots", positions=200, pruners={"pruned": small}).folder
     write_reference(
         open_bundle(bundle),
         folder / "reference.json",

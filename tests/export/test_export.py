@@ -177,21 +177,25 @@ def test_levels_in_a_folder_of_checkpoints(weights, make_weights, tmp_path):
     measured = Measured("", "a test", "2026-11-30", rating)
     easy = Level("easy", misses=Misses(0.5, 0.1), measured=measured)
     master = Level(
-        "master", plies=2, measured=replace(measured, rating=replace(rating, value=1900))
+        "master", plies=2, keep=3, measured=replace(measured, rating=replace(rating, value=1900))
     )
     write_level(easy, tmp_path / "easy", "easy")
-    write_level(master, tmp_path / "master", "hard")
+    small = make_weights(hidden=(8,), seed=6)
+    small.save(tmp_path / "hard" / "small")
+    write_level(master, tmp_path / "master", "hard", "hard/small")
     (tmp_path / "README.md").write_text("three levels")
-    levels = shipped_levels(tmp_path, "all")
+    levels, pruners = shipped_levels(tmp_path, "all")
     # From the weakest to the strongest; what was not measured comes last.
     assert [level for level, _ in levels] == [easy, master, Level("hard")]
     assert levels[1][1].hash == levels[2][1].hash == weights.hash != levels[0][1].hash
-    assert [level for level, _ in shipped_levels(tmp_path, "master")] == [master]
+    assert pruners["master"].hash == small.hash
+    assert [level for level, _ in shipped_levels(tmp_path, "master")[0]] == [master]
     with pytest.raises(BgrlError, match=r"no level 'expert'.*easy.*hard.*master"):
         shipped_levels(tmp_path, "expert")
-    folder = export_levels(levels, tmp_path / "bots", positions=20).folder
+    folder = export_levels(levels, tmp_path / "bots", positions=20, pruners=pruners).folder
     # The net is named after the level that plays as it does by itself.
     assert open_bundle(folder).nets == {"easy": "easy", "hard": "hard", "master": "hard"}
+    assert open_bundle(folder).pruners == {"easy": None, "hard": None, "master": "hard.small"}
 
 
 def test_the_command_measures_what_smaller_files_lose(

@@ -43,10 +43,12 @@ def bundle(tmp_path_factory):
     pytest.importorskip("onnxruntime")
     if "BGRL_BUNDLE" in os.environ:
         return open_bundle(Path(os.environ["BGRL_BUNDLE"]).resolve())
-    levels = shipped_levels(shipped("checkpoints"), "all")
+    levels, pruners = shipped_levels(shipped("checkpoints"), "all")
     if wanted := os.environ.get("BGRL_LEVELS"):
         levels = [entry for entry in levels if entry[0].name in wanted.split(",")]
-    return open_bundle(export_levels(levels, tmp_path_factory.mktemp("shipped") / "bots").folder)
+        pruners = {name: pruners[name] for name in wanted.split(",") if name in pruners}
+    folder = tmp_path_factory.mktemp("shipped") / "bots"
+    return open_bundle(export_levels(levels, folder, pruners=pruners).folder)
 
 
 @pytest.fixture(scope="module")

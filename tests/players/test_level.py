@@ -35,6 +35,7 @@ WHOLE = Level(
     "whole",
     2,
     Filters((MoveFilter(0, 4, 0.1), None), BEST),
+    3,
     Misses(0.5, 0.1),
     CAUTIOUS,
     Measured(
@@ -49,8 +50,9 @@ WHOLE = Level(
 
 @pytest.fixture
 def folder(tmp_path):
-    """A checkpoint, and beside it the folder for a level."""
+    """A checkpoint with a smaller one inside, and beside it the folder for a level."""
     save_net(Net(get_encoder("tesauro198"), (16,)).reset(1), tmp_path / "net")
+    save_net(Net(get_encoder("tesauro198"), (4,)).reset(2), tmp_path / "net" / "small")
     (tmp_path / "whole").mkdir()
     return tmp_path / "whole"
 
@@ -67,6 +69,12 @@ def test_a_level_comes_back_from_json():
         ({"name": None}, "needs a name"),
         ({"plies": 4}, "0 to 3 plies"),
         ({"plies": "2"}, "0 to 3 plies"),
+        ({"keep": 0}, "at least 1 play"),
+        ({"keep": "3"}, "at least 1 play"),
+        ({"keep": None}, "pruner is 'net/small', but keep is None"),
+        ({"pruner": None}, "pruner is None, but keep is 3"),
+        ({"pruner": "net/tiny"}, "its pruner 'net/tiny' is not there"),
+        ({"pruner": "../net"}, "the name of a folder beside it"),
         ({"misses": {"rate": 2, "scale": 1, "depth": 3}}, "rate of 0 to 1"),
         ({"misses": {"rate": 1, "scale": "wide", "depth": 3}}, "not a level"),
         ({"misses": {"rate": 1, "scale": 1, "deep": 3}}, "'deep'"),
@@ -84,7 +92,7 @@ def test_a_level_comes_back_from_json():
     ],
 )
 def test_a_bad_level_file_is_refused_by_name(folder, change, message):
-    path = write_level(WHOLE, folder, "net")
+    path = write_level(WHOLE, folder, "net", "net/small")
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(BgrlError, match=message) as caught:
         load_player(folder)
@@ -99,12 +107,15 @@ def test_another_file_is_no_level(folder, text):
 
 
 def test_levels_and_checkpoints_by_name(folder):
-    write_level(WHOLE, folder, "net")
-    assert read_level(folder) == (WHOLE, folder.parent / "net")
+    write_level(WHOLE, folder, "net", "net/small")
+    net = folder.parent / "net"
+    assert read_level(folder) == (WHOLE, net, net / "small")
     player = load_player(folder)
     assert isinstance(player, LevelPlayer)
     assert player.level == WHOLE
     assert player.searcher.plies == 2
+    assert player.searcher.pruner.net.hash == FastNet.load(net / "small").hash
+    assert player.searcher.pruner.keep == 3
     bare = load_player(folder.parent / "net")
     assert type(bare) is NetPlayer
     assert bare.name == "net"
@@ -120,11 +131,12 @@ def test_levels_and_checkpoints_by_name(folder):
 
 
 def test_a_level_in_a_style(folder):
-    write_level(WHOLE, folder, "net")
+    write_level(WHOLE, folder, "net", "net/small")
     for name, style in STYLES.items():
         player = load_player(f"{folder}@{name}")
         assert player.name == f"whole@{name}"
         assert player.level == replace(WHOLE, name=player.name, style=style, measured=None)
+        assert player.searcher.pruner.keep == 3
     assert load_player(f"{folder.parent / 'net'}@runner").level.style.name == "runner"
     assert type(load_player(f"{folder.parent / 'net'}@balanced")) is NetPlayer
     with pytest.raises(BgrlError, match="'pubeval' is no level or net"):
@@ -132,11 +144,13 @@ def test_a_level_in_a_style(folder):
 
 
 def test_a_level_describes_itself(folder):
-    write_level(WHOLE, folder, "net")
+    write_level(WHOLE, folder, "net", "net/small")
     for path in (folder, folder / "level.json"):
         text = describe(path)
         assert "a level" in text
-        assert "whole, 2 plies, misses at rate 0.5, scale 0.1, cautious" in text
+        assert (
+            "whole, 2 plies pruned to 3 by small, misses at rate 0.5, scale 0.1, cautious" in text
+        )
         assert "1201.5 ± 5.5" in text
         assert WHOLE.measured.command in text
     assert "a checkpoint" in describe(folder.parent / "net")
@@ -144,9 +158,23 @@ def test_a_level_describes_itself(folder):
 
 def test_what_was_measured_does_not_make_another_player(folder):
     net = FastNet.load(folder.parent / "net")
-    one, other = LevelPlayer(WHOLE, net), LevelPlayer(replace(WHOLE, measured=None), net)
-    assert one.identity == other.identity
-    assert one.identity != LevelPlayer(replace(WHOLE, misses=Misses(0.5, 0.2)), net).identity
+
+    def identity(level, pruner="net/small"):
+        small = FastNet.load(folder.parent / pruner)
+        return LevelPlayer(level, net, pruner=small).identity
+
+    assert identity(WHOLE) == identity(replace(WHOLE, measured=None))
+    assert identity(WHOLE) != identity(replace(WHOLE, misses=Misses(0.5, 0.2)))
+    assert identity(WHOLE) != identity(replace(WHOLE, keep=2))
+    assert identity(WHOLE) != identity(WHOLE, "net")
+
+
+def test_a_pruner_and_a_level_that_takes_one_belong_together(folder):
+    net = FastNet.load(folder.parent / "net")
+    with pytest.raises(BgrlError, match="level whole takes a pruner"):
+        LevelPlayer(WHOLE, net)
+    with pytest.raises(BgrlError, match="level plain has no pruner"):
+        LevelPlayer(Level("plain"), net, pruner=net)
 
 
 def test_hints_are_without_misses_and_style(folder, decisions):
@@ -165,7 +193,7 @@ def test_hints_are_without_misses_and_style(folder, decisions):
 
 
 def test_a_pickled_level_plays_on(folder, decisions):
-    write_level(replace(WHOLE, plies=0), folder, "net")
+    write_level(replace(WHOLE, plies=0), folder, "net", "net/small")
     player = load_player(folder)
     player.start_game(3, 4, 1)
     again = pickle.loads(pickle.dumps(player))
@@ -191,7 +219,7 @@ def test_no_play_is_missed_for_a_better_one_more_than_the_other_way(equities, ra
 
 @pytest.mark.parametrize("name", ["easy", "medium", "hard", "master"])
 def test_shipped_levels_play_and_their_figures_are_of_the_net_that_ships(name):
-    level, net_folder = read_level(shipped("checkpoints") / name)
+    level, net_folder, _ = read_level(shipped("checkpoints") / name)
     player = load_player(name)
     assert player.name == name
     board = Position.start().board.copy()

@@ -30,12 +30,17 @@ export function homeIndex(cells: Board, cell: number, side: 0 | 1): number {
   return index;
 }
 
-/** Whether both sides have all their checkers at home or off. */
-export function bothHome(cells: Board, cell: number): boolean {
+/** Whether `side` (0 on roll, 1 the opponent) of the board at `cell` has all its checkers at home or off. */
+function home(cells: Board, cell: number, side: 0 | 1): boolean {
   for (let slot = HOME + 1; slot < SLOTS; slot++) {
-    if (cells[cell + slot] > 0 || cells[cell + SLOTS + slot] > 0) return false;
+    if (cells[cell + side * SLOTS + slot] > 0) return false;
   }
   return true;
+}
+
+/** Whether both sides have all their checkers at home or off. */
+export function bothHome(cells: Board, cell: number): boolean {
+  return home(cells, cell, 0) && home(cells, cell, 1);
 }
 
 export class Bearoff {
@@ -139,6 +144,10 @@ export class WithBearoff implements Evaluator {
 
   isExact(cells: Board, cell: number): boolean {
     return bothHome(cells, cell);
+  }
+
+  mayReachExact(cells: Board, cell: number): boolean {
+    return home(cells, cell, 1);
   }
 
   async evaluate(cells: Board, count: number): Promise<Float32Array> {

@@ -15,6 +15,8 @@ export interface Evaluator {
   evaluate(cells: Board, count: number): Promise<Float32Array>;
   /** Whether it knows the board at `cell` without a net, so that looking ahead gains nothing. */
   isExact?(cells: Board, cell: number): boolean;
+  /** Whether a play from the board at `cell` may lead to one that it knows so. */
+  mayReachExact?(cells: Board, cell: number): boolean;
 }
 
 /** A file that is damaged, of another kind, or of a version that this client does not read. */

@@ -50,11 +50,15 @@ export interface Level {
   /** As GNU Backgammon counts: 0 is the net's own evaluation. */
   readonly plies: number;
   readonly filters: Filters;
+  /** How many plays of a roll the pruner leaves (see search.ts); null: it has none. */
+  readonly keep: number | null;
   readonly misses: Misses | null;
   readonly style: Style;
   readonly measured: Measured | null;
   /** Names the net's files in the bundle. */
   readonly net: string;
+  /** The same of the net that prunes its search. */
+  readonly pruner: string | null;
 }
 
 /** How many plays pass, given their equities from the best on; at least one. */

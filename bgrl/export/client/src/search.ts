@@ -17,6 +17,21 @@ export interface RankedPlay {
   readonly plies: number;
 }
 
+/** A cheap net that chooses, where the best play of a roll ends the search, the plays that the net itself looks at. */
+export interface Pruner {
+  readonly net: Evaluator;
+  /** How many. */
+  readonly keep: number;
+}
+
+/** The plays of a roll from one of several boards: where the positions that they reach start and end. */
+interface Group {
+  readonly board: number;
+  readonly ways: number;
+  start: number;
+  end: number;
+}
+
 /** The 21 distinct rolls with their ways of 36. */
 const ROLLS: readonly (readonly [number, number, number])[] = [1, 2, 3, 4, 5, 6].flatMap((a) =>
   Array.from({ length: a }, (_, i): [number, number, number] => [a, i + 1, a === i + 1 ? 1 : 2]),
@@ -26,15 +41,16 @@ const ROLLS: readonly (readonly [number, number, number])[] = [1, 2, 3, 4, 5, 6]
  * The n-ply value of each of `count` boards for its player on roll: five numbers each.
  *
  * At 0 plies, and where the net is exact, the net's own. At n plies the mean over the 21 rolls by their ways, each answered by
- * the play that is best at n - 1 plies among those that pass `reply` by the net's own evaluation.
+ * the play that is best at n - 1 plies among those that pass `reply` by the net's own evaluation; at 1 ply, of those that
+ * `pruner` leaves, but for boards from which a play may reach an exact one.
  */
 export async function values(
-  net: Evaluator, cells: Board, count: number, plies: number, reply: Filter,
+  net: Evaluator, cells: Board, count: number, plies: number, reply: Filter, pruner: Pruner | null = null,
 ): Promise<Float32Array> {
   if (plies === 0) return net.evaluate(cells, count);
   const out = new Float32Array(5 * count);
   // What can be reached, one group a (board, roll): the plays' positions, or the one of a dance.
-  const groups: { board: number; ways: number; start: number; end: number }[] = [];
+  const groups: Group[] = [];
   let reached = new Int8Array(CELLS * 1024);
   let size = 0;
   for (let b = 0; b < count; b++) {
@@ -62,6 +78,10 @@ export async function values(
       groups.push({ board: b, ways, start, end: size });
     }
   }
+  if (plies === 1 && pruner) {
+    const pruned = groups.filter(({ board }) => !net.mayReachExact?.(cells, board * CELLS));
+    size = await prune(pruner, reached, size, groups, new Set(pruned));
+  }
   const own = await net.evaluate(reached, size);
   // The opponent's equity after each play: the mover wants the least. In single precision, as bgrl
   // has it, so that the same plays are equally good; the first listed is then the best.
@@ -78,7 +98,7 @@ export async function values(
     const chosen = lookedAt.flat();
     const boards = new Int8Array(CELLS * chosen.length);
     chosen.forEach((i, k) => boards.set(reached.subarray(i * CELLS, (i + 1) * CELLS), k * CELLS));
-    deeper = await values(net, boards, chosen.length, plies - 1, reply);
+    deeper = await values(net, boards, chosen.length, plies - 1, reply, pruner);
     const index = new Map(chosen.map((i, k) => [i, k]));
     place = (i) => index.get(i) ?? 0;
   }
@@ -101,16 +121,39 @@ export async function values(
 }
 
 /**
+ * Keep what `pruner` leaves of the groups in `pruned`, in its order, and move all that is kept to the front of `reached`.
+ * Returns how many positions are left.
+ */
+async function prune(
+  { net, keep }: Pruner, reached: Board, size: number, groups: readonly Group[], pruned: ReadonlySet<Group>,
+): Promise<number> {
+  const theirs = await net.evaluate(reached, size);
+  const equities = Float32Array.from({ length: size }, (_, i) => equity(theirs, 5 * i, net.points));
+  let left = 0;
+  for (const group of groups) {
+    let kept = Array.from({ length: group.end - group.start }, (_, i) => group.start + i);
+    if (kept.length > keep && pruned.has(group)) {
+      kept = kept.sort((i, k) => equities[i] - equities[k] || i - k).slice(0, keep).sort((i, k) => i - k);
+    }
+    group.start = left;
+    for (const i of kept) reached.copyWithin(CELLS * left++, CELLS * i, CELLS * (i + 1));
+    group.end = left;
+  }
+  return left;
+}
+
+/**
  * Every legal play, best first; empty for a dance. The plays that pass the filters are ranked by
  * `plies` and come before the others.
  */
 export async function rankPlays(
   net: Evaluator, board: Board, die1: number, die2: number, level: Pick<Level, "plies" | "filters">,
+  pruner: Pruner | null = null,
 ): Promise<RankedPlay[]> {
   const ranked = async (chosen: readonly Moves[], plies: number): Promise<RankedPlay[]> => {
     const cells = new Int8Array(CELLS * chosen.length);
     chosen.forEach((moves, i) => writeAfter(board, moves, cells, i * CELLS));
-    const found = await values(net, cells, chosen.length, plies, level.filters.reply);
+    const found = await values(net, cells, chosen.length, plies, level.filters.reply, pruner);
     return chosen
       .map((moves, i) => ({
         moves,

@@ -234,7 +234,7 @@ export async function checkReference(bundle: Bundle, ort: OrtModule, reference: 
   for (const { level, at: i, plies, probabilities } of reference.values) {
     const bot = await (plies > 1 ? plain : byRuntime)(level, null);
     const wanted = new Float32Array(fromBase64(probabilities).buffer);
-    const ours = await values(bot.net, at(i), 1, plies, bot.level.filters.reply);
+    const ours = await values(bot.net, at(i), 1, plies, bot.level.filters.reply, bot.pruner);
     found.values++;
     found.value = wanted.reduce((most, p, k) => Math.max(most, Math.abs(p - ours[k])), found.value);
   }
