@@ -5,6 +5,7 @@ A home is a tuple of six counts, the ace point first.
 
 from fractions import Fraction
 from functools import cache
+from math import comb
 
 import numpy as np
 from numba import njit
@@ -79,24 +80,73 @@ def worth(mine: Home, theirs: Home, cube: str) -> Fraction:
     return value
 
 
+CHOOSE = np.array([[comb(n, k) for k in range(7)] for n in range(21)])
+
+
 @njit(cache=True)
-def gnubg_all_off(rolls, firsts, found, n):
-    """Whole 65535ths, rounded at every position so that a row adds up; the last best play wins."""
-    rows = np.zeros((n, 32), np.int64)
+def home_number(home):
+    """The place of a home (int64[6], the ace point first) in a table of homes of 15 checkers."""
+    number = 0
+    behind = 0
+    for k in range(1, 7):
+        behind += home[6 - k]
+        number += CHOOSE[behind + k - 1, k]
+    return number
+
+
+@njit(cache=True)
+def gnubg_best(home, dice, played, highest, means, best):
+    """The home after the best play of ``dice[played:]``, or ``best`` if none of them has a lower
+    mean: the first in GNU Backgammon's order, from the highest point down."""
+    if played == len(dice) or not home.any():
+        number = home_number(home)
+        return number if best < 0 or means[number] < means[best] else best
+    die = dice[played]
+    for point in range(highest, 0, -1):
+        if home[point - 1] == 0 or (point < die and home[point:].any()):
+            continue
+        home[point - 1] -= 1
+        if point > die:
+            home[point - die - 1] += 1
+        # Of a double, each checker moves from no higher point than the one before.
+        below = point if len(dice) > 2 else 6
+        best = gnubg_best(home, dice, played + 1, below, means, best)
+        if point > die:
+            home[point - die - 1] -= 1
+        home[point - 1] += 1
+    return best
+
+
+@njit(cache=True)
+def gnubg_all_off(rolls, homes):
+    """Whole 65535ths int64[N, 32] for ``homes`` int64[N, 6] in the order of their numbers, rounded
+    at every position so that a row adds up. The higher die is played first, then the lower one."""
+    rows = np.zeros((len(homes), 32), np.int64)
     rows[0, 0] = 65535
-    means = np.zeros(n, np.int64)
-    for i in range(1, n):
+    means = np.zeros(len(homes), np.int64)
+    for i in range(1, len(homes)):
         total = np.zeros(32, np.int64)
-        for r in range(len(rolls)):
-            best = -1
-            for s in range(firsts[i * 21 + r], firsts[i * 21 + r + 1]):
-                if best < 0 or means[found[s]] <= means[best]:
-                    best = found[s]
-            total[1:] += rolls[r, 2] * rows[best, :-1]
+        for high, low, ways in rolls:
+            if high == low:
+                best = gnubg_best(homes[i], np.full(4, high), 0, 6, means, -1)
+            else:
+                best = gnubg_best(homes[i], np.array([high, low]), 0, 6, means, -1)
+                best = gnubg_best(homes[i], np.array([low, high]), 0, 6, means, best)
+            total[1:] += ways * rows[best, :-1]
         rows[i] = (total + 18) // 36
         rows[i, np.argmax(rows[i])] += 65535 - rows[i].sum()
         means[i] = (rows[i] * np.arange(32)).sum()
     return rows
+
+
+@njit(cache=True)
+def gnubg_worth(rolled, away):
+    """For the player who may double: it does so if the half of not doubling, rounded to zero, is no
+    more than what the opponent's cube leaves, even where that loses a unit."""
+    half = rolled // 2 if rolled >= 0 else -(-rolled // 2)
+    if away < half:
+        return rolled
+    return 32767 if away >= 16383 else 2 * away
 
 
 @njit(cache=True)
@@ -118,11 +168,10 @@ def gnubg_two_sided(rolls, firsts, found, n):
                         best[:] = 32767
                         continue
                     none, own, centred, away = table[theirs, after]
-                    doubled = 32767 if away >= 16383 else 2 * away
                     best[0] = max(best[0], -none - 1)
                     best[1] = max(best[1], -away - 1)
-                    best[2] = max(best[2], -max(centred, doubled) - 1)
-                    best[3] = max(best[3], -max(own, doubled) - 1)
+                    best[2] = max(best[2], -gnubg_worth(centred, away) - 1)
+                    best[3] = max(best[3], -gnubg_worth(own, away) - 1)
                 sums += rolls[r, 2] * best
             for cube in range(4):
                 size = abs(sums[cube]) // 36
