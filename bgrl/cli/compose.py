@@ -208,12 +208,21 @@ def _absolute(config: Any) -> Any:
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if isinstance(value, Path):
-            changes[field.name] = Path.cwd() / value.expanduser()
+            changes[field.name] = _absolute_path(value)
         elif isinstance(value, list) and value and isinstance(value[0], Path):
-            changes[field.name] = [Path.cwd() / path.expanduser() for path in value]
+            changes[field.name] = list(map(_absolute_path, value))
         elif dataclasses.is_dataclass(value):
             changes[field.name] = _absolute(value)
     return dataclasses.replace(config, **changes)
+
+
+def _absolute_path(path: Path) -> Path:
+    """Where it is seen from here; a shipped checkpoint is found from anywhere."""
+    found = Path.cwd() / path.expanduser()
+    if path.parts[:1] == ("checkpoints",) and not found.exists():
+        there = shipped("checkpoints").joinpath(*path.parts[1:])
+        return there if there.exists() else found
+    return found
 
 
 def _plain(value: Any) -> Any:

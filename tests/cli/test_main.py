@@ -118,6 +118,16 @@ def test_cfg_prints_the_resolved_config(run, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_shipped_checkpoints_are_found_from_anywhere(run, tmp_path):
+    _, out, _ = run("loop", "name=x", "start=checkpoints/hard", "--cfg")
+    assert f"start: {shipped('checkpoints')}/hard\n" in out
+    # What is there comes first, and what is nowhere is looked for here.
+    (tmp_path / "checkpoints" / "hard").mkdir(parents=True)
+    for name in ("hard", "nowhere"):
+        _, out, _ = run("loop", "name=x", f"start=checkpoints/{name}", "--cfg")
+        assert f"start: {tmp_path}/checkpoints/{name}\n" in out
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_has_types_values_and_comments(stage):
     assert stage in CONFIGS
