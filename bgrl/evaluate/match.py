@@ -304,7 +304,8 @@ def play_match(
     timeout: seconds that a game may take before it is set aside (only with workers).
     max_failures: the match ends when more games than this were set aside.
 
-    Raises BgrlError if the folder holds another match, CorruptFile if its records are damaged.
+    Raises BgrlError if the folder holds another match, CorruptFile if its files are damaged or its
+    match.json is missing.
     """
     start = time.monotonic()
     identity = {
@@ -459,6 +460,9 @@ class _Journal:
     """The folder that keeps a match: what was played, a line a pair, in the order of ending."""
 
     def __init__(self, folder: Path, identity: dict[str, Any]):
+        # Before asking what is there: ".." in a path leads nowhere while a folder before it is
+        # missing.
+        folder.mkdir(parents=True, exist_ok=True)
         definition = folder / "match.json"
         self.path = folder / "pairs.jsonl"
         if definition.exists():
@@ -469,8 +473,9 @@ class _Journal:
                         f"{folder} holds another match: its {key} is {known.get(key)!r}, "
                         f"not {value!r}"
                     )
+        elif self.path.exists():
+            raise CorruptFile(f"{self.path}: there is no {definition.name} to say of which match")
         else:
-            folder.mkdir(parents=True, exist_ok=True)
             atomic_write_json(definition, identity)
         self.records = self._read()
         self._file = open(self.path, "ab")  # noqa: SIM115 - held until the match ends

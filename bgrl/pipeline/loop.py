@@ -5,7 +5,7 @@ All that a run knows is in its folder, and all of it is published whole:
     shards/gen-0001/    self-play by the net kept so far
     train/gen-0001/     the trainer's checkpoints, to go on from
     nets/gen-0000/      the untrained net; gen-0001/ the first generation's, and so on
-    matches/            the games of every match, to go on from
+    matches/            the games of every match, to go on from: gen-0001-pubeval/, final-random/
     state.json          which generations are done, and which of their nets were kept
     metrics.jsonl       one line an event
     net/                at the end: the last net kept
@@ -16,6 +16,8 @@ So a run that is killed at any moment goes on where it stopped, and ends with th
 that wasn't: what a step makes depends on the seed and on published files alone.
 """
 
+import hashlib
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -247,7 +249,8 @@ class Loop:
             for spec in self.opponents if self.opponent_games else ():
                 opponent = self._opponent(spec)
                 if opponent is not None:
-                    match = self._match(player, opponent, self.opponent_games, f"{name}-{spec}")
+                    folder = _match_name(name, spec)
+                    match = self._match(player, opponent, self.opponent_games, folder)
                     line |= {f"ppg_{spec}": match.ppg, f"ppg_error_{spec}": match.standard_error}
             if self.gate_games:
                 gate = self._match(player, self._player(kept[-1]), self.gate_games, f"{name}-gate")
@@ -336,7 +339,8 @@ class Loop:
         except MissingExtra as error:
             return Row(spec, None, str(error))
         luck = luck_evaluator(player) if self.final_luck else None
-        match = self._match(player, opponent, self.final_games, f"final-{spec}", luck)
+        folder = _match_name("final", spec)
+        match = self._match(player, opponent, self.final_games, folder, luck)
         return Row(spec, match.to_json())
 
     def _state(self) -> tuple[int, list[int]]:
@@ -411,3 +415,15 @@ def _timed(line: dict[str, Any], key: str) -> Iterator[None]:
 
 def _name(generation: int) -> str:
     return f"gen-{generation:04d}"
+
+
+def _match_name(start: str, spec: str) -> str:
+    """The name, below matches/, of the folder of a match against the opponent `spec`.
+
+    A path would lead to another folder, and the gate has that name: for these it is the readable
+    end of the spec, and a hash that tells it from all others.
+    """
+    if Path(spec).name == spec and spec not in ("..", "gate"):
+        return f"{start}-{spec}"
+    readable = re.sub(r"[^\w.@]+", "-", spec)[-40:].strip(".-")
+    return f"{start}-{readable}.{hashlib.sha256(spec.encode()).hexdigest()[:8]}"

@@ -276,6 +276,21 @@ def test_a_folder_of_another_match_is_refused_by_name(tmp_path, net_player):
     assert (folder / "pairs.jsonl").read_bytes() == before
 
 
+def test_a_folder_by_way_of_one_that_is_missing_is_the_same_folder(tmp_path, net_player):
+    play_match(net_player(1), load_player("random"), 2, seed=1, folder=tmp_path / "match")
+    with pytest.raises(BgrlError, match="another match: its seed is 1, not 2"):
+        play_match(
+            net_player(1), load_player("random"), 2, seed=2, folder=tmp_path / "no" / ".." / "match"
+        )
+
+
+def test_pairs_without_their_match_json_are_refused(tmp_path, net_player):
+    play_match(net_player(1), load_player("random"), 2, folder=tmp_path)
+    (tmp_path / "match.json").unlink()
+    with pytest.raises(CorruptFile, match=r"pairs\.jsonl: there is no match\.json"):
+        play_match(net_player(2), load_player("random"), 2, folder=tmp_path)
+
+
 def test_a_damaged_record_is_named(tmp_path, net_player):
     folder = tmp_path / "match"
     play_match(net_player(1), load_player("random"), 3, folder=folder)

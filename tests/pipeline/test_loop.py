@@ -1,5 +1,6 @@
 """The loop end to end on tiny runs: what it makes, what it decides, and that it goes on."""
 
+import contextlib
 import json
 import os
 import re
@@ -112,6 +113,29 @@ def test_the_learning_rate_falls_over_the_run(finished):
     assert [line["generation"] for line in generations] == [1, 2, 3]
     assert 0.01 > rates[0] > rates[1] > rates[2] > 0.001
     assert rates[2] < 0.0011
+
+
+def test_an_opponent_that_is_a_path_has_a_match_of_its_own_each_generation(finished, tmp_path):
+    """Below matches/, however many folders up the path goes."""
+    net = finished[0] / "net"
+    (tmp_path / "gate").symlink_to(net)
+    folder = tmp_path / "run"
+    up = "/".join([".."] * 9) + str(net)
+    with contextlib.chdir(tmp_path):
+        tiny(folder, opponents=(up, str(net), "gate", "pubeval"), final_opponents=(up,)).run()
+    matches = sorted(path.relative_to(folder) for path in folder.rglob("match.json"))
+    assert {len(path.parts) for path in matches} == {3}
+    assert all((folder / path).with_name("pairs.jsonl").stat().st_size for path in matches)
+    names = [path.parts[1] for path in matches]
+    assert len([name for name in names if name.startswith("final-")]) == 1
+    for number in (1, 2, 3):
+        own = [name for name in names if name.startswith(f"gen-000{number}-")]
+        assert len(own) == 5
+        assert {f"gen-000{number}-pubeval", f"gen-000{number}-gate"} < set(own)
+        assert sum("tiny-net." in name for name in own) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "gate"}
+    lines = [line for line in read_metrics(folder / "metrics.jsonl") if "kept" in line]
+    assert len({line[f"ppg_{up}"] for line in lines}) > 1
 
 
 def test_without_the_gate_every_net_is_kept(tmp_path):
