@@ -2,17 +2,28 @@
 
 The format has no standard. What is read: ``; [Key "value"]`` tags, free text before the line
 ``N point match`` (0 is a money session), ``Game N``, the names with the score, then numbered lines
-with one column a player. A roll that cannot be played stands alone or with ``Cannot Move`` or
-``????``. What contradicts the rules is refused; a missing or wrong result is a warning.
+with one column a player, set apart by blanks or tabs. A roll that cannot be played stands alone or
+with ``Cannot Move`` or ``????``. Of the tags, ``Variation``, ``Jacoby`` and ``Crawford`` set the
+rules. What contradicts the rules is refused; a missing, wrong or impossible result is a warning.
 """
 
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from bgrl.errors import BgrlError, CorruptFile, IllegalPlay
-from bgrl.game import BACKGAMMON, Dice, Play, Position, Variant, legal_plays, parse_play
+from bgrl.game import (
+    BACKGAMMON,
+    HYPERGAMMON,
+    NACKGAMMON,
+    Dice,
+    Play,
+    Position,
+    Variant,
+    legal_plays,
+    parse_play,
+)
 from bgrl.game.board import loss_level
 
 Kind = Literal["play", "dance", "double", "take", "drop"]
@@ -58,15 +69,30 @@ class MatMatch:
     games: tuple[MatGame, ...]
     tags: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    variant: Variant = BACKGAMMON
 
 
 def read_mat(path: str | Path, jacoby: bool = True, variant: Variant = BACKGAMMON) -> MatMatch:
-    """The match in the file ``path``; see `parse_mat`."""
+    """The match in the file ``path``; see `parse_mat`. Raises BgrlError if it cannot be read.
+
+    The text is UTF-8 or, as older programs write it, Windows-1252 or Latin-1.
+    """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+        data = Path(path).read_bytes()
     except OSError as error:
         raise BgrlError(f"{path}: {error.strerror}") from None
-    return parse_mat(text, str(path), jacoby, variant)
+    except ValueError as error:  # a zero byte in the name
+        raise BgrlError(f"{str(path)!r}: {error}") from None
+    return parse_mat(_decoded(data), str(path), jacoby, variant)
+
+
+def _decoded(data: bytes) -> str:
+    for encoding in ("utf-8-sig", "cp1252"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return data.decode("latin-1")  # which knows every byte
 
 
 def parse_mat(
@@ -74,27 +100,52 @@ def parse_mat(
 ) -> MatMatch:
     """The match in ``text``, which errors call ``name``.
 
-    ``jacoby`` says whether a money session is played with the Jacoby rule: the file does not.
-    Raises CorruptFile if the text is no match, and IllegalPlay, with game, move number and dice,
-    for a play or a cube action that the rules do not allow.
+    ``jacoby`` says whether a money session is played with the Jacoby rule. It and ``variant`` count
+    where no tag of the file tells.
+
+    Raises CorruptFile if the text is no match or a tag names unknown rules, and IllegalPlay, with
+    game, move number and dice, for a play or a cube action that the rules do not allow.
     """
     return _Reader(name, jacoby, variant).read(text)
 
 
 _TAG = re.compile(r'\s*;\s*\[(?P<key>[^"\]]+?)\s+"(?P<value>.*)"\s*\]')
-_LENGTH = re.compile(r"\s*(?P<length>\d+) point match\s*", re.IGNORECASE)
-_GAME = re.compile(r"\s*Game (?P<number>\d+)\s*", re.IGNORECASE)
+# Nine digits: no number of a match is longer, and Python refuses to read thousands.
+_LENGTH = re.compile(r"\s*(?P<length>\d{1,9}) point match\s*", re.IGNORECASE)
+_GAME = re.compile(r"\s*Game (?P<number>\d{1,9})\s*", re.IGNORECASE)
 _NAMES = re.compile(
-    r"\s*(?P<name0>\S.*?) : (?P<score0>\d+)\s+(?P<name1>\S.*?) : (?P<score1>\d+)\s*"
+    r"\s*(?P<name0>\S.*?) : (?P<score0>\d{1,9})\s+(?P<name1>\S.*?) : (?P<score1>\d{1,9})\s*"
 )
-_LINE = re.compile(r"\s*(?P<move>\d+)\)")
+_LINE = re.compile(r"\s*(?P<move>\d{1,9})\)")
 _ENTRY = re.compile(
     r"(?P<die1>[1-6])(?P<die2>[1-6]):(?P<play>(?:\s*(?:(?:bar|\d+)/\S+|cannot move|\?+))*)"
-    r"|doubles => (?P<cube>\d+)|(?P<take>takes)|(?P<drop>drops)"
-    r"|wins (?P<points>\d+) points?(?P<match> and the match)?",
+    r"|doubles => (?P<cube>\d{1,9})|(?P<take>takes)|(?P<drop>drops)"
+    r"|wins (?P<points>\d{1,9}) points?(?P<match> and the match)?",
     re.IGNORECASE,
 )
 _DANCES = re.compile(r"(?:cannot move|\?+)?", re.IGNORECASE)
+
+_SWITCH = {"on": True, "off": False}
+# The tags that set rules: what of the reader each sets, and to what. The variations are those of
+# gnubg and eXtreme Gammon; gnubg's hypergammon with 1 or 2 checkers is no variant here.
+_RULES: dict[str, tuple[str, dict[str, Any]]] = {
+    "Variation": (
+        "variant",
+        {
+            "backgammon": BACKGAMMON,
+            "standard": BACKGAMMON,
+            "nackgammon": NACKGAMMON,
+            "hypergammon": HYPERGAMMON,
+            "hypergammon (3)": HYPERGAMMON,
+        },
+    ),
+    "Jacoby": ("jacoby", _SWITCH),
+    "Crawford": ("crawford", _SWITCH),
+}
+
+# Where an entry alone on its line is the left player's, while nothing shows the columns: left of
+# this one. A tab takes the left column to 8, and the shortest play takes the right one beyond 16.
+_LEFT_END = 12
 
 
 class _Reader:
@@ -102,6 +153,7 @@ class _Reader:
         self.name = name
         self.jacoby = jacoby
         self.variant = variant
+        self.crawford = True
         self.tags: dict[str, str] = {}
         self.players = ("", "")
         self.length: int | None = None
@@ -114,7 +166,7 @@ class _Reader:
         number: int | None = None  # of a game whose names have not come yet
         for at, line in enumerate(text.splitlines(), 1):
             if tag := _TAG.match(line):
-                self.tags[tag["key"]] = tag["value"]
+                self.tag(tag["key"], tag["value"], at)
             elif self.length is None:
                 if length := _LENGTH.fullmatch(line):
                     self.length = int(length["length"])
@@ -140,7 +192,20 @@ class _Reader:
             tuple(self.games),
             self.tags,
             tuple(self.warnings),
+            self.variant,
         )
+
+    def tag(self, key: str, value: str, at: int) -> None:
+        self.tags[key] = value
+        chosen = value.strip().lower()
+        if key not in _RULES or not chosen:
+            return
+        attribute, known = _RULES[key]
+        if chosen not in known:
+            raise CorruptFile(
+                f"{self.name}, line {at}: {key} {value!r} is none of {', '.join(known)}"
+            )
+        setattr(self, attribute, known[chosen])
 
     def begin(self, number: int, names: re.Match[str]) -> "_Game":
         score = (int(names["score0"]), int(names["score1"]))
@@ -156,14 +221,19 @@ class _Reader:
                     f"ended at {expected[0]}-{expected[1]}"
                 )
         length = self.length or 0
+        if length and max(score) >= length:
+            self.warnings.append(
+                f"game {number} starts at {score[0]}-{score[1]}, where a match to {length} is over"
+            )
+        # With both 1 point away the Crawford game has been played, be it in the file or not.
         crawford = (
-            length > 1
-            and max(score) == length - 1
+            max(score) == length - 1
+            and min(score) < length - 1
             and not self.crawford_played
-            and self.tags.get("Crawford", "On").lower() != "off"
+            and self.crawford
         )
         self.crawford_played |= crawford
-        return _Game(self, number, score, crawford, names.start("name1"))
+        return _Game(self, number, score, crawford)
 
     def finish(self, game: "_Game | None", last: bool = False) -> None:
         if game is not None:
@@ -171,14 +241,13 @@ class _Reader:
 
 
 class _Game:
-    def __init__(
-        self, reader: _Reader, number: int, score: tuple[int, int], crawford: bool, column: int
-    ):
+    def __init__(self, reader: _Reader, number: int, score: tuple[int, int], crawford: bool):
         self.reader = reader
         self.number = number
         self.score = score
         self.crawford = crawford
-        self.column = column  # where the right column starts, more or less
+        self.right: int | None = None  # where the right column starts
+        self.left_end = _LEFT_END
         self.position = Position.start(reader.variant)
         self.cube = 1
         self.cube_owner: int | None = None
@@ -190,45 +259,92 @@ class _Game:
         self.move = 0
 
     def add(self, line: str, at: int) -> None:
+        line = line.expandtabs()
         start = 0
-        if numbered := _LINE.match(line):
+        numbered = _LINE.match(line)
+        if numbered:
             self.move, start = int(numbered["move"]), numbered.end()
-        first = numbered is not None
-        while line[start:].strip():
-            start += len(line[start:]) - len(line[start:].lstrip())
-            entry = _ENTRY.match(line, start)
+        entries = []
+        while rest := line[start:].lstrip():
+            entry = _ENTRY.match(line, len(line) - len(rest))
             if entry is None:
-                raise CorruptFile(
-                    f"{self.reader.name}, line {at}: cannot read {line[start:].strip()!r}"
-                )
-            side = int(start >= self.column - 3)
-            # Only where a line's first entry stands can be trusted: the next may be pushed right.
-            if first and not entry["points"] and self.to_act not in (None, side):
-                raise CorruptFile(
-                    f"{self.reader.name}, line {at}: {entry[0].strip()!r} is out of turn"
-                )
-            self.enter(entry, side)
-            first = False
+                raise CorruptFile(f"{self.reader.name}, line {at}: cannot read {rest.strip()!r}")
+            entries.append(entry)
             start = entry.end()
+        turns = [entry for entry in entries if not entry["points"]]
+        if len(turns) > 1:
+            # A long play pushes what follows it to the right, so the leftmost place counts.
+            self.right = min(turns[1].start(), self.right or turns[1].start())
+            self.left_end = (turns[0].start() + self.right) // 2
+        if turns:
+            # Where two have acted, the left one was first, wherever that is written.
+            first = 0 if len(turns) > 1 else self.column(turns[0])
+            if self.to_act is None:
+                self.to_act = first
+            elif numbered and self.to_act != first:
+                raise CorruptFile(
+                    f"{self.reader.name}, line {at}: {turns[0][0].strip()!r} is out of turn"
+                )
+        for i, entry in enumerate(entries):
+            if not entry["points"]:
+                self.enter(entry)
+            elif i == 0 or (i == 1 and self.column(entry) == 1):
+                self.win(entry, self.column(entry))
+            else:  # pushed to wherever there was room
+                self.win(entry, None)
 
-    def enter(self, entry: re.Match[str], side: int) -> None:
-        if entry["points"]:
-            # After a drop or a last checker the winner is known; columns are not always kept.
-            winner = self.earned[0] if self.earned else side
-            self.written = (winner, int(entry["points"]))
-            total = self.score[winner] + self.written[1]
-            if entry["match"] and self.reader.length and total < self.reader.length:
-                self.warn(f"{self.written[1]} points do not win the match at {total}")
-            return
+    def column(self, entry: re.Match[str]) -> int:
+        return int(entry.start() >= self.left_end)
+
+    def enter(self, entry: re.Match[str]) -> None:
         if self.earned:
             raise self.illegal("the game is over")
-        seat = side if self.to_act is None else self.to_act
+        assert self.to_act is not None
         if entry["die1"]:
-            self.roll(seat, (int(entry["die1"]), int(entry["die2"])), entry["play"].strip())
+            dice = (int(entry["die1"]), int(entry["die2"]))
+            self.roll(self.to_act, dice, entry["play"].strip())
         elif entry["cube"]:
-            self.double(seat, int(entry["cube"]))
+            self.double(self.to_act, int(entry["cube"]))
         else:
-            self.answer(seat, take=bool(entry["take"]))
+            self.answer(self.to_act, take=bool(entry["take"]))
+
+    def win(self, entry: re.Match[str], column: int | None) -> None:
+        points = int(entry["points"])
+        winner = self.known_winner()
+        if winner is None:
+            winner = column
+        elif column is not None and column != winner:
+            players = self.reader.players
+            self.warn(f"{players[winner]} wins, but the result is in {players[column]}'s column")
+        if winner is None:
+            # Who resigns mostly does so instead of acting.
+            winner = 1 - (self.to_act or 0)
+            self.warn(f"no column says who wins: taken for {self.reader.players[winner]}")
+        self.written = (winner, points)
+        possible = self.possible_points()
+        if not self.earned and points not in possible:
+            expected = ", ".join(map(str, possible))
+            self.warn(f"{points} points cannot be won with the cube at {self.cube}: {expected} can")
+        total = self.score[winner] + points
+        if entry["match"] and self.reader.length and total < self.reader.length:
+            self.warn(f"{points} points do not win the match at {total}")
+
+    def known_winner(self) -> int | None:
+        """Who wins, by what has been played: it counts for more than the column of a result."""
+        if self.earned:
+            return self.earned[0]
+        # A double without an answer was dropped.
+        return 1 - self.to_act if self.doubled and self.to_act is not None else None
+
+    def possible_points(self) -> list[int]:
+        """What the loser can resign, whether or not a double that waits has been taken."""
+        cubes = (self.cube, 2 * self.cube) if self.doubled else (self.cube,)
+        return sorted({self.worth(level, cube) for level in (1, 2, 3) for cube in cubes})
+
+    def worth(self, level: int, cube: int) -> int:
+        """Points of a game lost at ``level``: 1 single, 2 gammon, 3 backgammon."""
+        counts_single = self.reader.length == 0 and self.reader.jacoby and cube == 1
+        return cube * self.reader.variant.points[0 if counts_single else level - 1]
 
     def roll(self, seat: int, dice: Dice, text: str) -> None:
         if self.doubled:
@@ -251,9 +367,7 @@ class _Game:
         self.to_act = 1 - seat
         level = loss_level(self.position.board)
         if level:
-            counts_single = self.reader.length == 0 and self.reader.jacoby and self.cube == 1
-            points = self.reader.variant.points[0 if counts_single else level - 1]
-            self.earned = (seat, self.cube * points)
+            self.earned = (seat, self.worth(level, self.cube))
 
     def double(self, seat: int, value: int) -> None:
         if self.crawford:

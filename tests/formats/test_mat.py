@@ -6,6 +6,7 @@ import pytest
 
 from bgrl.errors import BgrlError, CorruptFile, IllegalPlay
 from bgrl.formats import parse_mat, read_mat
+from bgrl.game import BACKGAMMON, HYPERGAMMON, NACKGAMMON
 
 CASES = Path(__file__).parent / "cases"
 
@@ -16,6 +17,16 @@ def text_of(name: str) -> str:
 
 def actions_of(name: str):
     return [game.actions for game in read_mat(CASES / f"{name}.mat").games]
+
+
+def seats(text: str) -> list[int]:
+    (only,) = parse_mat(text).games
+    return [action.seat for action in only.actions]
+
+
+def result(text: str) -> tuple[int | None, int, tuple[str, ...]]:
+    match = parse_mat(text)
+    return match.games[0].winner, match.games[0].points, match.warnings
 
 
 def game(*lines: str, length: int = 3, score: tuple[int, int] = (0, 0)) -> str:
@@ -205,3 +216,191 @@ def test_any_cut_of_a_file_gives_a_shorter_match_or_an_error():
 def test_a_missing_file_is_named():
     with pytest.raises(BgrlError, match=r"nowhere\.mat"):
         read_mat("nowhere.mat")
+
+
+def test_the_name_of_a_file_may_be_nonsense():
+    with pytest.raises(BgrlError, match="null byte"):
+        read_mat("a\0b")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1"])
+def test_names_in_the_encodings_that_programs_write(tmp_path, encoding):
+    path = tmp_path / "match.mat"
+    path.write_bytes(game(OPENING).replace("Alice", "José Ñúñez").encode(encoding))
+    assert read_mat(path).players == ("José Ñúñez", "Bob")
+
+
+def test_any_byte_in_a_name_can_be_read(tmp_path):
+    path = tmp_path / "match.mat"
+    line_ends = b"\r\n\v\f\x1c\x1d\x1e"
+    for byte in set(range(256)) - set(line_ends):
+        path.write_bytes(game(OPENING).encode().replace(b"lice", bytes([byte])))
+        assert len(read_mat(path).games) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{} point match\n Game 1\n",
+        "3 point match\n Game {}\n Alice : 0  Bob : 0\n",
+        "3 point match\n Game 1\n Alice : {}  Bob : 0\n",
+        "3 point match\n Game 1\n Alice : 0  Bob : {}\n",
+        "3 point match\n Game 1\n Alice : 0  Bob : 0\n {}) 31: 8/5 6/5",
+        "3 point match\n Game 1\n Alice : 0  Bob : 0\n 1) 31: 8/5 6/5\n 2) Doubles => {}",
+        "3 point match\n Game 1\n Alice : 0  Bob : 0\n 1) 31: 8/5 6/5\n Wins {} points",
+    ],
+)
+def test_numbers_without_end_are_refused(text):
+    with pytest.raises(CorruptFile):
+        parse_mat(text.format("9" * 5000))
+
+
+LONG = " Bartholomew_Featherstonehaugh_III : 0  Takumitsu_Suzuki_(JPN) : 0"
+NAMES = " Alice : 0                           Bob : 0"
+
+
+@pytest.mark.parametrize(
+    "names", [NAMES, LONG, " Alice : 0\t\t\t\tBob : 0", " A : 0 B : 0"], ids=len
+)
+@pytest.mark.parametrize(
+    ("lines", "order"),
+    [
+        (["  1) 31: 8/5 6/5                 64: 24/14", "  2) 66: 24/18(2) 13/7(2)"], [0, 1, 0]),
+        (["  1)                             43: 24/20 13/10", "  2) 52: 13/8 24/22"], [1, 0]),
+        (["  1)\t\t\t\t\t43: 24/20 13/10", "  2) 52: 13/8 24/22"], [1, 0]),
+        (["1)\t\t21: 24/23 13/11", "2) 52: 13/8 24/22\t\t43: 24/20 13/10"], [1, 0, 1]),
+        (["1)\t31: 8/5 6/5\t\t64: 24/14", "2)\t66: 24/18(2) 13/7(2)"], [0, 1, 0]),
+        (["  1)              43: 24/20 13/10", "  2) 52: 13/8 24/22"], [1, 0]),
+        (["  1) 31: 8/5 6/5", "  1)                             64: 24/14"], [0, 1]),
+    ],
+)
+def test_columns_are_found_whatever_the_names_take(names, lines, order):
+    assert seats(game(*lines).replace(NAMES, names)) == order
+
+
+@pytest.mark.parametrize("names", [NAMES, LONG], ids=len)
+@pytest.mark.parametrize(
+    ("lines", "winner"),
+    [
+        (["  1) 31: 8/5 6/5\t64: 24/14", "\t\t\t\t\tWins 2 points"], 1),
+        (["  1) 31: 8/5 6/5\t64: 24/14", "\tWins 2 points"], 0),
+        ([OPENING, "      Wins 2 points"], 0),
+        ([OPENING, "                                     Wins 2 points"], 1),
+        (["  1) 31: 8/5 6/5", "                                 Wins 2 points"], 1),
+        (["  1) 31: 8/5 6/5                 Wins 2 points"], 1),
+    ],
+)
+def test_who_wins_by_resignation_is_in_the_column(names, lines, winner):
+    assert result(game(*lines).replace(NAMES, names)) == (winner, 2, ())
+
+
+DOUBLED = (OPENING, "  2)  Doubles => 2")
+DROPPED = (OPENING, "  2)  Doubles => 2                    Drops")
+IN_THE_RIGHT_COLUMN = "                                     Wins 1 point"
+
+
+@pytest.mark.parametrize("lines", [DOUBLED, DROPPED])
+def test_who_has_doubled_wins_wherever_the_result_is(lines):
+    assert result(game(*lines, "      Wins 1 point")) == (0, 1, ())
+    winner, points, (warning,) = result(game(*lines, IN_THE_RIGHT_COLUMN))
+    assert (winner, points) == (0, 1)
+    assert warning == "game 1, move 2: Alice wins, but the result is in Bob's column"
+
+
+def test_a_result_without_a_column_is_the_opponents_of_who_would_act():
+    winner, points, (warning,) = result(game(f"{OPENING} Wins 1 point"))
+    assert (winner, points) == (1, 1)
+    assert "no column says who wins: taken for Bob" in warning
+    # After a drop it isn't needed.
+    assert result(game(f"{DROPPED[0]}\n{DROPPED[1]} Wins 1 point")) == (0, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("value", "variant"),
+    [
+        ("NackGammon", NACKGAMMON),
+        ("Nackgammon", NACKGAMMON),
+        ("HyperGammon (3)", HYPERGAMMON),
+        ("Backgammon", BACKGAMMON),
+        ("", BACKGAMMON),
+    ],
+)
+def test_the_tag_tells_the_variant(value, variant):
+    roll = "24/22 23/22" if variant == HYPERGAMMON else "24/22 6/5"
+    text = f'; [Variation "{value}"]\n' + game(f"  1) 21: {roll}")
+    match = parse_mat(text)
+    assert match.variant == variant
+    assert match.games[0].actions[0].position.variant == variant
+    if value:
+        assert parse_mat(text, variant=NACKGAMMON).variant == variant
+
+
+def test_the_variant_asked_for_counts_where_no_tag_tells():
+    match = parse_mat(game("  1) 21: 23/22 6/4"), variant=NACKGAMMON)
+    assert match.variant == NACKGAMMON
+
+
+@pytest.mark.parametrize(("value", "jacoby"), [("On", True), ("Off", False), ("off", False)])
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_tag_tells_the_jacoby_rule(value, jacoby, asked):
+    text = f'; [Jacoby "{value}"]\n' + game(OPENING, length=0)
+    assert parse_mat(text, jacoby=asked).jacoby is jacoby
+    assert not parse_mat(f'; [Jacoby "{value}"]\n' + game(OPENING)).jacoby, "a match has none"
+
+
+@pytest.mark.parametrize(
+    "tag", ['Variation "LongGammon"', 'Variation "HyperGammon (1)"', 'Jacoby "2"', 'Crawford "?"']
+)
+def test_unknown_rules_are_refused(tag):
+    key, value = tag.replace('"', "").split(" ", 1)
+    with pytest.raises(CorruptFile, match=r"old\.mat, line 2: ") as error:
+        parse_mat(f'; [Site "x"]\n; [{tag}]\n' + game(OPENING), "old.mat")
+    assert f"{key} '{value}' is none of" in str(error.value)
+
+
+TAKEN = (OPENING, "  2)  Doubles => 2                    Takes")
+
+
+@pytest.mark.parametrize(
+    ("lines", "points", "length", "possible"),
+    [
+        ([OPENING], 0, 7, "1, 2, 3"),
+        ([OPENING], 4, 7, "1, 2, 3"),
+        ([OPENING], 7, 7, "1, 2, 3"),
+        (TAKEN, 1, 7, "2, 4, 6"),
+        (TAKEN, 3, 7, "2, 4, 6"),
+        (DOUBLED, 5, 7, "1, 2, 3, 4, 6"),
+        ([OPENING], 2, 0, "1"),
+        (TAKEN, 3, 0, "2, 4, 6"),
+    ],
+)
+def test_an_impossible_resignation_is_a_warning(lines, points, length, possible):
+    text = game(*lines, f"      Wins {points} points", length=length)
+    (warning,) = parse_mat(text).warnings
+    assert f"{points} points cannot be won" in warning
+    assert warning.endswith(f": {possible} can")
+
+
+@pytest.mark.parametrize(
+    ("lines", "points", "length"),
+    [([OPENING], 3, 7), (TAKEN, 6, 7), (DOUBLED, 1, 7), (DOUBLED, 2, 7), (TAKEN, 4, 0)],
+)
+def test_a_possible_resignation_is_none(lines, points, length):
+    assert parse_mat(game(*lines, f"      Wins {points} points", length=length)).warnings == ()
+
+
+def test_a_gammon_of_an_undoubled_game_without_the_jacoby_rule():
+    text = game(OPENING, "      Wins 2 points", length=0)
+    assert parse_mat(text, jacoby=False).warnings == ()
+
+
+@pytest.mark.parametrize("score", [(3, 0), (0, 9), (3, 3)])
+def test_a_match_that_is_over_before_the_game_is_a_warning(score):
+    (warning,) = parse_mat(game(OPENING, score=score)).warnings
+    assert warning == f"game 1 starts at {score[0]}-{score[1]}, where a match to 3 is over"
+
+
+@pytest.mark.parametrize(("score", "length"), [((2, 2), 3), ((0, 0), 1)])
+def test_with_both_at_match_point_it_is_no_crawford_game(score, length):
+    text = game(*TAKEN, score=score, length=length)
+    assert not parse_mat(text).games[0].crawford
