@@ -164,6 +164,17 @@ def read_json(path: str | os.PathLike) -> Any:
         raise CorruptFile(f"{path}: not JSON: {error.msg} at {where}") from error
 
 
+def read_object(path: str | os.PathLike) -> dict[str, Any]:
+    """The content of a JSON file that holds an object.
+
+    Raises as :func:`read_json` does, and CorruptFile when it holds something else.
+    """
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise CorruptFile(f"{path}: not a JSON object")
+    return data
+
+
 def shipped(name: str) -> Path:
     """The folder `name` ("configs", "checkpoints") that ships with bgrl, as an absolute path.
 

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
@@ -14,16 +15,19 @@ import numpy as np
 
 from bgrl.errors import BgrlError, CorruptFile
 from bgrl.evaluate.fast import FastPair, fast_pair
-from bgrl.evaluate.game import GameResult, PlayedTurn, PlayerFailed, play_game
+from bgrl.evaluate.game import MAX_PLIES, GameResult, PlayedTurn, PlayerFailed, play_game
 from bgrl.evaluate.luck import LuckEvaluator
 from bgrl.evaluate.stats import Sprt, SprtRun, bootstrap_interval, mean_and_error, variance_ratio
-from bgrl.files import atomic_write_bytes, atomic_write_json, read_json
+from bgrl.files import atomic_write_bytes, atomic_write_json, read_object
 from bgrl.game import BACKGAMMON, Variant
 from bgrl.players import Player
 from bgrl.processes import Lost, Started, run_in_processes
 from bgrl.progress import progress
 
 FORMAT = "bgrl.match 1"
+CHECK = re.compile(r"[0-9a-f]{16}")
+# No dice give a side more in a game: not even six points every turn of it.
+MOST_LUCK = 6.0 * MAX_PLIES
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,30 @@ class PairRecord:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "PairRecord":
+        """Of a line's content; raises KeyError, TypeError or ValueError if no match writes that."""
+        pair = data["pair"]
+        if not (_is_integer(pair) and 0 <= pair < 2**63):
+            raise ValueError(f"pair {pair!r} is no pair's number")
         columns = data["outcomes"], data["luck"], data["plies"], data["checks"]
-        first, second = (
-            GameResult(int(outcome), float(luck), int(plies), int(check, 16))
-            for outcome, luck, plies, check in zip(*columns, strict=True)
-        )
-        return cls(int(data["pair"]), (first, second))
+        first, second = (_game(*values) for values in zip(*columns, strict=True))
+        return cls(pair, (first, second))
+
+
+def _game(outcome: Any, luck: Any, plies: Any, check: Any) -> GameResult:
+    if not (_is_integer(outcome) and 1 <= abs(outcome) <= 3):
+        raise ValueError(f"outcome {outcome!r} is not ±1, ±2 or ±3")
+    # NaN fails this, too.
+    if not (isinstance(luck, float) or _is_integer(luck)) or not abs(luck) < MOST_LUCK:
+        raise ValueError(f"luck {luck!r} is no number of points")
+    if not (_is_integer(plies) and 1 <= plies <= MAX_PLIES):
+        raise ValueError(f"plies {plies!r} is no number of turns")
+    if not (isinstance(check, str) and CHECK.fullmatch(check)):
+        raise ValueError(f"check {check!r} is not 16 hexadecimal digits")
+    return GameResult(outcome, float(luck), plies, int(check, 16))
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -298,15 +320,18 @@ def play_match(
     stop: a sequential test over the pairs in order; the match ends when it decides.
     folder: holds every pair as a line of ``pairs.jsonl``, appended as it ends, and ``match.json``,
         the match's definition. The same call goes on where a killed one left off, and one with
-        more pairs plays the rest; games that were set aside are tried again.
+        more pairs plays the rest, one with fewer takes the first; games that were set aside are
+        tried again.
     workers: processes to spawn; with 0 the games are played in this one, where a player that
         hangs or crashes can't be helped.
     timeout: seconds that a game may take before it is set aside (only with workers).
     max_failures: the match ends when more games than this were set aside.
 
-    Raises BgrlError if the folder holds another match, CorruptFile if its files are damaged or its
-    match.json is missing.
+    Raises BgrlError for a negative number of workers or if the folder holds another match,
+    CorruptFile if its files are damaged or its match.json is missing.
     """
+    if workers < 0:
+        raise BgrlError(f"a match needs 0 or more workers, not {workers}")
     start = time.monotonic()
     identity = {
         "format": FORMAT,
@@ -466,7 +491,7 @@ class _Journal:
         definition = folder / "match.json"
         self.path = folder / "pairs.jsonl"
         if definition.exists():
-            known = read_json(definition)
+            known = read_object(definition)
             for key, value in identity.items():
                 if known.get(key) != value:
                     raise BgrlError(
@@ -477,10 +502,10 @@ class _Journal:
             raise CorruptFile(f"{self.path}: there is no {definition.name} to say of which match")
         else:
             atomic_write_json(definition, identity)
-        self.records = self._read()
+        self.records = self._read(with_luck=identity["luck_by"] is not None)
         self._file = open(self.path, "ab")  # noqa: SIM115 - held until the match ends
 
-    def _read(self) -> list[PairRecord]:
+    def _read(self, with_luck: bool) -> list[PairRecord]:
         if not self.path.exists():
             return []
         data = self.path.read_bytes()
@@ -488,12 +513,19 @@ class _Journal:
         if cut:
             # A kill while a line was being appended: that pair is played again.
             atomic_write_bytes(self.path, complete + b"\n" if complete else b"")
-        records = {}
+        records: dict[int, PairRecord] = {}
         for number, line in enumerate(complete.splitlines(), 1):
             try:
                 entry = json.loads(line)
-                if "failed" not in entry:
-                    records[int(entry["pair"])] = PairRecord.from_dict(entry)
+                if not isinstance(entry, dict):
+                    raise ValueError("not a JSON object")
+                if "failed" in entry:
+                    continue
+                record = PairRecord.from_dict(entry)
+                if not with_luck and any(game.luck for game in record.games):
+                    raise ValueError("luck, which this match does not measure")
+                if records.setdefault(record.task, record) != record:
+                    raise ValueError(f"pair {record.task} again, with another result")
             except (ValueError, KeyError, TypeError) as error:
                 raise CorruptFile(f"{self.path} line {number}: {error}") from error
         return list(records.values())

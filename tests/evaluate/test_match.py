@@ -2,6 +2,7 @@ import itertools
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -298,6 +299,75 @@ def test_a_damaged_record_is_named(tmp_path, net_player):
     pairs.write_text(pairs.read_text().replace('"outcomes"', '"outcome"', 1))
     with pytest.raises(CorruptFile, match=r"pairs\.jsonl line 1"):
         play_match(net_player(1), load_player("random"), 3, folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"pair": -1}, "pair -1 is no pair's number"),
+        ({"pair": 1.5}, "pair 1.5"),
+        ({"pair": True}, "pair True"),
+        ({"pair": 2**63}, "pair 9223372036854775808"),
+        ({"pair": 0}, "pair 0 again, with another result"),
+        ({"outcomes": [0, 0]}, "outcome 0 is not ±1, ±2 or ±3"),
+        ({"outcomes": [1.9, -1.2]}, "outcome 1.9"),
+        ({"outcomes": [7, -7]}, "outcome 7"),
+        ({"outcomes": [True, 1]}, "outcome True"),
+        ({"outcomes": "11"}, "outcome '1'"),
+        ({"outcomes": [1]}, "longer"),
+        ({"outcomes": None}, "NoneType"),
+        ({"luck": [math.nan, 0]}, "luck nan is no number of points"),
+        ({"luck": [0, -math.inf]}, "luck -inf"),
+        ({"luck": [0, 10**400]}, "luck 1000"),
+        ({"luck": ["0", 0]}, "luck '0'"),
+        ({"luck": [0.5, 0]}, "luck, which this match does not measure"),
+        ({"plies": [0, 50]}, "plies 0 is no number of turns"),
+        ({"plies": [50, 10**10]}, "plies 10000000000"),
+        ({"checks": ["-1", "0"]}, "check '-1' is not 16 hexadecimal digits"),
+        ({"checks": [1, 2]}, "check 1"),
+    ],
+)
+def test_a_record_that_no_match_writes_is_named(change, reason, tmp_path, net_player):
+    play_match(net_player(1), load_player("random"), 3, folder=tmp_path)
+    pairs = tmp_path / "pairs.jsonl"
+    lines = pairs.read_text().splitlines()
+    lines[1] = json.dumps(json.loads(lines[1]) | change)
+    before = "\n".join(lines) + "\n"
+    pairs.write_text(before)
+    with pytest.raises(CorruptFile, match=rf"pairs\.jsonl line 2: .*{re.escape(reason)}"):
+        play_match(net_player(1), load_player("random"), 3, folder=tmp_path)
+    assert pairs.read_text() == before
+
+
+@pytest.mark.parametrize("line", ["[]", "5", '["failed"]', '"failed"'])
+def test_a_line_that_is_no_record_is_named(line, tmp_path, net_player):
+    play_match(net_player(1), load_player("random"), 1, folder=tmp_path)
+    with open(tmp_path / "pairs.jsonl", "a") as file:
+        file.write(line + "\n")
+    with pytest.raises(CorruptFile, match=r"pairs\.jsonl line 2: not a JSON object"):
+        play_match(net_player(1), load_player("random"), 1, folder=tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[]", "null", '"match"'])
+def test_a_match_json_that_is_none_is_named(text, tmp_path, net_player):
+    (tmp_path / "match.json").write_text(text)
+    with pytest.raises(CorruptFile, match=r"match\.json: not a JSON object"):
+        play_match(net_player(1), load_player("random"), 1, folder=tmp_path)
+
+
+def test_a_line_twice_is_one_pair_and_fewer_pairs_are_the_first(tmp_path, net_player):
+    a, b = net_player(1), load_player("random")
+    whole = play_match(a, b, 3, folder=tmp_path)
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(pairs.read_text() * 2)
+    assert_same(play_match(a, b, 3, folder=tmp_path), whole)
+    assert_same(play_match(a, b, 2, folder=tmp_path), play_match(a, b, 2))
+
+
+def test_less_than_no_workers_are_refused(tmp_path, net_player):
+    with pytest.raises(BgrlError, match="0 or more workers, not -1"):
+        play_match(net_player(1), load_player("random"), 1, folder=tmp_path / "match", workers=-1)
+    assert not (tmp_path / "match").exists()
 
 
 @pytest.mark.parametrize(
