@@ -16,7 +16,7 @@ from bgrl.errors import BgrlError
 from bgrl.export.coreml import run_coreml, write_coreml
 from bgrl.export.golden import bearoff_golden, golden_vectors, write_golden
 from bgrl.export.onnx import write_onnx
-from bgrl.export.parity import TOLERANCE, Parity, compare
+from bgrl.export.parity import Parity, compare, largest_differences, tolerance
 from bgrl.export.positions import constructed_positions, sampled_positions
 from bgrl.files import atomic_dir, atomic_write_json, read_json, sha256_file
 from bgrl.nets import FastNet, Weights
@@ -115,10 +115,10 @@ def export_levels(
     torch and the numba twin, on ``positions`` positions of games and on constructed ones that put
     every count on every slot, and so is the package where it can be run: on macOS.
 
-    Raises BgrlError, and publishes nothing, if they differ by 1e-5 or more, if ``positions`` is
-    not positive, if two levels share a name, if a level lacks its pruner, if a pruner or a smaller
-    net is for no level or another game, or if ``folder`` holds anything but a bundle; MissingExtra
-    without the extra.
+    Raises BgrlError, and publishes nothing, if they differ by more than rounding, if ``positions``
+    is not positive, if two levels share a name, if a level lacks its pruner, if a pruner or a
+    smaller net is for no level or another game, or if ``folder`` holds anything but a bundle;
+    MissingExtra without the extra.
     """
     folder = Path(folder)
     names = [level.name for level, _ in levels]
@@ -280,8 +280,9 @@ def _write_net(
         if not parity.holds:
             raise BgrlError(
                 f"the exported net {kept.hash} ({storage}) differs from its source by "
-                f"{max(parity.differences.values()):.1e} (allowed: below {TOLERANCE:g}), "
-                f"and in its inputs on {parity.inputs_differ} positions; nothing was published"
+                f"{max(parity.differences.values()):.1e} at most, by more than is allowed "
+                f"{parity.too_far} times, and in its inputs on {parity.inputs_differ} positions; "
+                "nothing was published"
             )
         parities[onnx.name] = parity
         stored[storage] = {
@@ -317,13 +318,13 @@ def _coreml_difference(package: Path, weights: Weights, positions: int, seed: in
     found = run_coreml(package, boards)
     if found is None:
         return None
-    difference = float(np.abs(found - FastNet(weights).evaluate(boards)).max())
-    if not difference < TOLERANCE:
+    apart = largest_differences(found, FastNet(weights).evaluate(boards))
+    if (apart >= tolerance(boards)).any():
         raise BgrlError(
-            f"the Core ML package of net {weights.hash} differs from it by {difference:.1e} "
-            f"(allowed: below {TOLERANCE:g}); nothing was published"
+            f"the Core ML package of net {weights.hash} differs from it by {apart.max():.1e}, "
+            "more than is allowed; nothing was published"
         )
-    return difference
+    return float(apart.max())
 
 
 def _licence() -> str:

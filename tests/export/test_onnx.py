@@ -10,6 +10,7 @@ from bgrl.encoding import get_encoder
 from bgrl.errors import BgrlError, CorruptFile, EncoderMismatch, MissingExtra, SchemaMismatch
 from bgrl.export import OnnxNet, compare, describe_onnx, read_onnx, write_onnx
 from bgrl.export import onnx as exporter
+from bgrl.export.parity import tolerance
 from bgrl.export.positions import constructed_positions, sampled_positions
 from bgrl.game import BACKGAMMON, Position
 from bgrl.game.outcomes import clamp
@@ -48,8 +49,17 @@ def test_the_comparison_finds_a_difference(weights, tmp_path):
     boards = sampled_positions(FastNet(weights), 200, seed=3)
     parity = compare(weights, other, boards)
     assert not parity.holds
+    assert parity.too_far > 0
     assert parity.differences["torch and numba"] < 1e-5
     assert parity.differences["torch and ONNX Runtime"] > 1e-5
+
+
+def test_stacks_may_differ_by_more():
+    boards = np.zeros((4, 2, 26), np.int8)
+    boards[:, 1, 6] = 15
+    boards[0, 0, 6] = boards[1, 0, 14] = boards[2, 0, 25] = 10
+    boards[3, 0, 14] = 9
+    np.testing.assert_array_equal(tolerance(boards), [1e-5, 5e-5, 5e-5, 1e-5])
 
 
 def test_the_comparison_finds_other_inputs(file, weights):
