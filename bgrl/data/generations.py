@@ -6,6 +6,7 @@ and SHA-256, and is renamed into place last.
 
 import logging
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,21 +50,30 @@ class Generation:
         return sum(shard.truncated_games for shard in self.shards)
 
 
-def publish_generation(folder: str | os.PathLike) -> Generation:
+def publish_generation(
+    folder: str | os.PathLike, names: Collection[str] | None = None
+) -> Generation:
     """Write the manifest of the shards in `folder`, which makes them a complete generation.
 
-    Files that are not whole shards are named in a warning and not listed. Raises BgrlError when
-    there is no shard.
+    names: the files that it is made of, all of which must be there; None takes every whole shard.
+    What is left out is named in a warning. Raises BgrlError when there is no shard, and as
+    :func:`open_shard` does for one of `names`.
     """
     folder = Path(folder)
     shards, skipped = [], []
-    for path in _entries(folder):
+    for path in _entries(folder) if names is None else sorted(folder / name for name in names):
         try:
             shards.append(open_shard(path))
         except BgrlError as error:
+            if names is not None:
+                raise
             skipped.append(_skip(path, str(error)))
     if not shards:
         raise BgrlError(f"{folder}: no shard to publish")
+    if names is not None:
+        for path in _entries(folder):
+            if path.name not in names:
+                skipped.append(_skip(path, f"{path}: not of this generation"))
     generation = Generation(folder, tuple(shards), tuple(skipped))
     manifest = {
         "schema": NAME,

@@ -38,6 +38,18 @@ class Shard:
     truncated_games: int
     footer: pq.FileMetaData = field(repr=False, compare=False)
 
+    @property
+    def numbers(self) -> tuple[int, int] | None:
+        """The first and the last of its games' numbers; None without rows or their statistics."""
+        column = SCHEMA.get_field_index("game")
+        groups = [
+            self.footer.row_group(group).column(column).statistics
+            for group in range(self.footer.num_row_groups)
+        ]
+        if not groups or any(group is None for group in groups):
+            return None
+        return min(group.min for group in groups), max(group.max for group in groups)
+
 
 class ShardWriter:
     """Writes positions to one shard, which appears at `path` complete when the writer is closed.

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,9 @@ from bgrl.data import (
     publish_generation,
     shard_path,
 )
+from bgrl.data.generations import MANIFEST
 from bgrl.errors import BgrlError
-from bgrl.files import remove_temporaries
+from bgrl.files import read_object, remove_temporaries
 from bgrl.game.board import SLOTS
 from bgrl.nets import FastNet
 from bgrl.processes import Lost, Started, run_in_processes
@@ -60,6 +61,11 @@ class SelfPlayJob:
     max_plies: int
     bearoff: Bearoff | None
     pruner: Pruner | None
+
+    def games_of(self, task: int) -> tuple[int, int]:
+        """The numbers of the shard's first game and of the one after its last."""
+        first = self.first_game + task * self.games_per_shard
+        return first, min(first + self.games_per_shard, self.first_game + self.games)
 
     def prepare(self) -> None:
         """Make the buffers and have the kernels compiled."""
@@ -108,8 +114,7 @@ class SelfPlayJob:
         """Play and publish the shards ``tasks``."""
         for task in tasks:
             yield Started(task, 0)
-            first = self.first_game + task * self.games_per_shard
-            last = min(first + self.games_per_shard, self.first_game + self.games)
+            first, last = self.games_of(task)
             game = first
             with ShardWriter(shard_path(self.folder, task), self.meta) as writer:
                 while game < last:
@@ -146,11 +151,13 @@ def generate(
 
     The positions are the same whatever ``workers`` is; 0 plays in this process. What an
     interrupted call has published is kept, and a worker that dies has its shard played again.
-    Raises BgrlError if a shard fails ``TRIES`` times.
+    Shards of other games or settings, which another interrupted call has left, are replaced or left
+    out.
+
+    Raises BgrlError for a value out of range, if ``folder`` is a complete generation of other games
+    or settings, or if a shard fails ``TRIES`` times.
     """
     folder = Path(folder)
-    if is_complete(folder):
-        return open_generation(folder)
     if games_per_shard is None:
         games_per_shard = EXACT_GAMES_PER_SHARD if exact else GAMES_PER_SHARD
     if (
@@ -158,13 +165,14 @@ def generate(
         or games_per_shard < 1
         or max_plies < 1
         or not (0 <= lam <= 1 and 0 <= scatter <= 1)
+        or first_game < 0
+        or workers < 0
     ):
         raise BgrlError(
             f"self-play needs games, games_per_shard and max_plies of at least 1, lam and scatter "
-            f"of 0 to 1, not {games}, {games_per_shard}, {max_plies}, {lam}, {scatter}"
+            f"of 0 to 1, first_game and workers of at least 0, not {games}, {games_per_shard}, "
+            f"{max_plies}, {lam}, {scatter}, {first_game}, {workers}"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    remove_temporaries(folder)
     meta = ShardMeta(
         net.hash,
         generation,
@@ -175,6 +183,12 @@ def generate(
         scatter=scatter,
         pruner=pruner.hash if pruner and exact else None,
     )
+    if is_complete(folder):
+        made = open_generation(folder)
+        _check_same(made, meta, first_game, games)
+        return made
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_temporaries(folder)
     job = SelfPlayJob(
         net,
         folder,
@@ -186,22 +200,20 @@ def generate(
         bearoff,
         Pruner(pruner) if pruner else None,
     )
-    shards = range(-(-games // games_per_shard))
-    missing = [task for task in shards if not _published(shard_path(folder, task), meta)]
-    done = games - sum(min(games_per_shard, games - task * games_per_shard) for task in missing)
+    paths = {task: shard_path(folder, task) for task in range(-(-games // games_per_shard))}
+    missing = [task for task in paths if not _published(paths[task], meta, *job.games_of(task))]
+    done = games - sum(last - first for first, last in map(job.games_of, missing))
     with progress(games, f"self-play {folder.name}", "games") as bar:
         bar.advance(done)
         for tries in range(TRIES):
-            lost = []
-            for result in _results(job, missing, workers):
+            for result in _results(job, list(missing), workers):
                 if isinstance(result, Lost):
                     bar.note(f"shard {result.task}: {result.reason}; it is played again")
-                    lost.append(result.task)
                 elif isinstance(result, ShardDone):
                     bar.advance(result.games)
-            missing = lost
+                    missing.remove(result.task)
             if not missing:
-                return publish_generation(folder)
+                return publish_generation(folder, [path.name for path in paths.values()])
             if tries == TRIES - 1:
                 raise BgrlError(f"{folder}: shards {missing} failed {TRIES} times")
     raise AssertionError("unreachable")
@@ -216,10 +228,41 @@ def _results(job: SelfPlayJob, tasks: list[int], workers: int) -> Iterator[objec
         yield from run_in_processes(job, iter([task] for task in tasks), count, TIMEOUT_SECONDS)
 
 
-def _published(path: Path, meta: ShardMeta) -> bool:
-    """Whether ``path`` is a whole shard of this very generation; any other file is replaced."""
+def _published(path: Path, meta: ShardMeta, first: int, last: int) -> bool:
+    """Whether ``path`` is a whole shard of this very generation, with the games ``first`` up to,
+    not including, ``last``; any other file is replaced.
+
+    One whose first or last game was given up doesn't show its range and is replaced, too.
+    """
     try:
-        found = open_shard(path).meta
+        shard = open_shard(path)
     except BgrlError:
         return False
-    return replace(found, created=meta.created) == meta
+    return (
+        replace(shard.meta, created=meta.created) == meta
+        and shard.numbers == (first, last - 1)
+        and shard.games + shard.truncated_games == last - first
+    )
+
+
+def _check_same(made: Generation, meta: ShardMeta, first_game: int, games: int) -> None:
+    """Raise BgrlError, saying what differs, if ``made`` is of other games or settings."""
+    asked = asdict(meta)
+    for shard in made.shards:
+        for key, found in asdict(shard.meta).items():
+            if key != "created" and found != asked[key]:
+                raise BgrlError(
+                    f"{made.folder} holds other self-play: its {key} is {found!r}, "
+                    f"not {asked[key]!r}"
+                )
+    record = read_object(made.folder / MANIFEST)
+    counts = [record.get(key) for key in ("games", "truncated_games")]
+    published = sum(count for count in counts if isinstance(count, int))
+    numbers = [number for shard in made.shards for number in shard.numbers or ()]
+    inside = all(first_game <= number < first_game + games for number in numbers)
+    if published != games or not inside:
+        begin = f" from {min(numbers)}" if numbers else ""
+        raise BgrlError(
+            f"{made.folder} holds other self-play: {published} games{begin}, "
+            f"not {games} from {first_game}"
+        )

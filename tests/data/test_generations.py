@@ -115,6 +115,19 @@ def test_publishing_lists_whole_shards_only(tmp_path, caplog):
     assert "part-00001.parquet" in caplog.text
 
 
+def test_publishing_by_name_lists_those_alone_and_needs_them_whole(tmp_path, caplog):
+    for part in (0, 1):
+        write(positions(5), shard_path(tmp_path, part))
+    found = publish_generation(tmp_path, ["part-00001.parquet"])
+    assert [s.path.name for s in found.shards] == ["part-00001.parquet"]
+    assert [s.path.name for s in open_generation(tmp_path).shards] == ["part-00001.parquet"]
+    assert "part-00000.parquet: not of this generation" in caplog.text
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(BgrlError, match=r"part-00002\.parquet"):
+        publish_generation(tmp_path, ["part-00001.parquet", "part-00002.parquet"])
+    assert not is_complete(tmp_path)
+
+
 def test_publishing_nothing_is_an_error(tmp_path):
     with pytest.raises(BgrlError, match="no shard to publish"):
         publish_generation(tmp_path)

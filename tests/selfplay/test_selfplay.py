@@ -135,6 +135,71 @@ def test_shards_of_another_net_are_played_again(tmp_path):
     assert {shard.meta.net for shard in again.shards} == {other.hash}
 
 
+def numbers(generation):
+    return sorted(set(rows(generation)[3].tolist()))
+
+
+def unpublished(folder, **settings):
+    """Shards of an interrupted call."""
+    made = generate(make(), folder, seed=1, workers=0, games_per_shard=2, **settings)
+    (folder / "manifest.json").unlink()
+    return made
+
+
+def test_shards_of_other_games_are_played_again(tmp_path):
+    unpublished(tmp_path, games=4)
+    settings = {"games": 4, "first_game": 100, "games_per_shard": 2, "workers": 0}
+    again = generate(make(), tmp_path, seed=1, **settings)
+    assert numbers(again) == [100, 101, 102, 103]
+    assert numbers(open_generation(tmp_path)) == [100, 101, 102, 103]
+
+
+def test_shards_of_another_size_are_played_again(tmp_path):
+    unpublished(tmp_path, games=4)
+    again = generate(make(), tmp_path, seed=1, games=4, games_per_shard=3, workers=0)
+    assert numbers(again) == [0, 1, 2, 3]
+    assert [shard.games for shard in again.shards] == [3, 1]
+
+
+def test_shards_left_by_a_call_for_more_games_are_not_published(tmp_path, caplog):
+    unpublished(tmp_path, games=6)
+    fewer = generate(make(), tmp_path, seed=1, games=2, games_per_shard=2, workers=0)
+    assert numbers(fewer) == numbers(open_generation(tmp_path)) == [0, 1]
+    assert "part-00002.parquet: not of this generation" in caplog.text
+    assert generate(make(), tmp_path, seed=1, games=2, workers=0).games == 2
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"games": 2}, "4 games from 0, not 2 from 0"),
+        ({"games": 6}, "4 games from 0, not 6 from 0"),
+        ({"first_game": 1}, "4 games from 0, not 4 from 1"),
+        ({"seed": 2}, "its seed is 1, not 2"),
+        ({"lam": 0.5}, r"its lam is 0\.7, not 0\.5"),
+        ({"generation": 1}, "its generation is 0, not 1"),
+        ({"scatter": 0.5}, r"its scatter is 0\.0, not 0\.5"),
+    ],
+)
+def test_a_finished_generation_of_other_games_is_refused(other, message, tmp_path):
+    asked = {"seed": 1, "games": 4, "workers": 0, "games_per_shard": 2}
+    made = generate(make(), tmp_path, **asked)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(BgrlError, match=f"holds other self-play: {message}"):
+        generate(make(), tmp_path, **asked | other)
+    with pytest.raises(BgrlError, match="its net is "):
+        generate(make(seed=2), tmp_path, **asked)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert generate(make(), tmp_path, **asked).shards == made.shards
+
+
+def test_a_generation_that_lacks_games_is_not_published(tmp_path, monkeypatch):
+    monkeypatch.setattr("bgrl.selfplay.workers._results", lambda *_: iter(()))
+    with pytest.raises(BgrlError, match=r"shards \[0, 1\] failed 3 times"):
+        generate(make(), tmp_path, seed=1, games=4, games_per_shard=2, workers=0)
+    assert not list(tmp_path.iterdir())
+
+
 def test_t11_a_game_given_up_has_no_label(tmp_path):
     generation = generate(make(), tmp_path / "g", seed=5, games=60, workers=0, max_plies=90)
     _, _, _, numbers, plies = rows(generation)
@@ -142,6 +207,8 @@ def test_t11_a_game_given_up_has_no_label(tmp_path):
     assert len(set(numbers.tolist())) == 60 - generation.truncated_games == generation.games
     assert plies.max() < 90
     assert open_generation(tmp_path / "g").truncated_games == generation.truncated_games
+    again = generate(make(), tmp_path / "g", seed=5, games=60, workers=0, max_plies=90)
+    assert again.truncated_games == generation.truncated_games
 
 
 @pytest.mark.parametrize("variant", [NACKGAMMON, HYPERGAMMON])
@@ -284,7 +351,17 @@ def by_game(generation):
         yield int(number), [column[columns[3] == number] for column in columns]
 
 
-@pytest.mark.parametrize("wrong", [{"games": 0}, {"lam": 1.5}, {"scatter": -0.1}, {"max_plies": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"games": 0},
+        {"lam": 1.5},
+        {"scatter": -0.1},
+        {"max_plies": 0},
+        {"workers": -1},
+        {"first_game": -1},
+    ],
+)
 def test_settings_out_of_range(tmp_path, wrong):
     with pytest.raises(BgrlError, match="self-play needs"):
         generate(make(), tmp_path / "g", seed=1, **({"games": 1, "workers": 0} | wrong))
