@@ -5,16 +5,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from bgrl.cli.config import CONFIGS
+from bgrl.cli.limits import check_limits
 from bgrl.cli.main import suggestion
 from bgrl.errors import BgrlError
 from bgrl.files import shipped
@@ -36,7 +38,8 @@ def compose(stage: str, overrides: list[str]) -> Launch:
     """Compose and check the config of a stage.
 
     Raises BgrlError with one line naming the stage and the key for an unknown key, a value of the
-    wrong type, a missing value, an unknown choice of a group, or an override that is no key=value.
+    wrong type, a missing value, an unknown choice of a group, an override that is no key=value, a
+    number out of range, or a name that is no folder's.
     """
     config = _compose(stage, overrides)
     for key, value in _leaves(_values(config)).items():
@@ -46,7 +49,13 @@ def compose(stage: str, overrides: list[str]) -> Launch:
         typed = _absolute(OmegaConf.to_object(config))
     except OmegaConfBaseException as error:
         raise BgrlError(f"{stage}: {_first_line(error)}") from error
-    return Launch(stage, tuple(overrides), typed, _plain(typed))
+    resolved = _plain(typed)
+    check_limits(stage, _leaves(resolved))
+    # A name is that of a folder in the one for runs, or below such a folder.
+    name = resolved.get("name", "x")
+    if not {"", ".", ".."}.isdisjoint(name.split("/")):
+        raise BgrlError(f"{stage}: name is {name!r}, expected the name of a folder")
+    return Launch(stage, tuple(overrides), typed, resolved)
 
 
 def positional(stage: str, key: str, argument: str) -> str:
@@ -54,8 +63,7 @@ def positional(stage: str, key: str, argument: str) -> str:
     name, equals, _ = argument.partition("=")
     if equals and name in _options(stage):
         return argument
-    escaped = argument.replace("\\", "\\\\").replace("'", "\\'")
-    return f"{key}='{escaped}'"
+    return f"{key}={_escaped(argument)}"
 
 
 def to_yaml(resolved: dict[str, Any]) -> str:
@@ -115,21 +123,29 @@ def _compose(stage: str, overrides: list[str]) -> DictConfig:
     offered = groups(stage)
     # Hydra takes every key that names a folder of configs for a choice from it. A stage with an
     # option of that name and no such choice (level of export) gets it set afterwards.
-    own: dict[str, str] = {}
+    own: dict[str, Any] = {}
+    chosen: dict[str, str] = {}
     rest: list[str] = []
     for override in overrides:
-        match = re.match(r"([A-Za-z_][\w.]*)=(.*)", override, re.DOTALL)
+        match = re.match(r"([^\W\d][\w.]*)=(.*)", override, re.DOTALL)
         if match is None:
             raise BgrlError(f"{stage}: {override!r} is not key=value")
         key, value = match.groups()
-        if key in offered and value not in (*offered[key], "null"):
-            near = suggestion(value, offered[key])
-            raise BgrlError(f"{stage}: no {key} {value!r}{near}; there are {offered[key]}")
-        option = key in _options(stage) and key not in offered
-        if option and (shipped("configs") / key).is_dir():
-            own[key] = value
+        if not key.isascii():
+            raise BgrlError(f"{stage}: {_unknown(stage, key)}")
+        if not value:
+            raise BgrlError(f"{stage}: {key} is empty")
+        if key in offered:
+            if value not in (*offered[key], "null"):
+                near = suggestion(value, offered[key])
+                raise BgrlError(f"{stage}: no {key} {value!r}{near}; there are {offered[key]}")
+            chosen[key] = value
+        elif key in _options(stage) and (shipped("configs") / key).is_dir():
+            own[key] = OverridesParser.create().parse_override(_override(stage, key, value)).value()
         else:
-            rest.append(override)
+            rest.append(_override(stage, key, value))
+    # No choice is what every group's defaults say, and what Hydra has no override for.
+    rest += [f"{group}={choice}" for group, choice in chosen.items() if choice != "null"]
     store = ConfigStore.instance()
     for name, schema in CONFIGS.items():
         store.store(f"{name}_schema", schema)
@@ -137,7 +153,7 @@ def _compose(stage: str, overrides: list[str]) -> DictConfig:
         with initialize_config_dir(str(shipped("configs")), version_base="1.3"):
             config = hydra_compose(stage, rest)
             for key, value in own.items():
-                OmegaConf.update(config, key, None if value == "null" else value)
+                OmegaConf.update(config, key, value)
             OmegaConf.resolve(config)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise BgrlError(f"{stage}: {_explain(stage, error)}") from error
@@ -148,6 +164,56 @@ def _compose(stage: str, overrides: list[str]) -> DictConfig:
     return config
 
 
+# A list's entry: quoted, or anything up to a comma that begins no list or quotation of its own.
+_ENTRY = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^\s,'"\[\]{}](?:[^,]*[^\s,])?"""
+_LIST = re.compile(rf"\[\s*(?:(?:{_ENTRY})(?:\s*,\s*(?:{_ENTRY}))*)?\s*\]")
+
+
+def _override(stage: str, key: str, value: str) -> str:
+    """`key=value` as Hydra's parser takes it.
+
+    Names and paths are quoted: unquoted, 1e3 and true would be no text, and many characters that
+    file names have are part of its grammar.
+    """
+    kind = _type(stage, key)
+    plain = f"{key}={value}"
+    if not (_holds(kind, str) or _holds(kind, Path)):
+        try:
+            OverridesParser.create().parse_override(plain)
+            return plain
+        except HydraException:
+            pass  # As text it is refused by the option's type, in words that name the option.
+    if _holds(kind, list) and _LIST.fullmatch(value):
+        return f"{key}=[{','.join(map(_quoted, re.findall(_ENTRY, value[1:-1])))}]"
+    return plain if value[0] in "[{" else f"{key}={_quoted(value)}"
+
+
+def _quoted(text: str) -> str:
+    """`text` in quotation marks, unless it is null or has them already."""
+    if text.lower() == "null" or re.fullmatch(r"'.*'|\".*\"", text, re.DOTALL):
+        return text
+    return _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    """Any text in quotation marks, within which a backslash counts only before such a mark."""
+    inner = re.sub(r"(\\*)('|\Z)", lambda m: 2 * m[1] + (m[2] and "\\'"), text)
+    return f"'{inner}'"
+
+
+def _type(stage: str, key: str) -> Any:
+    """The declared type of an option, by dotted key; None where there is none."""
+    kind: Any = CONFIGS[stage]
+    for name in key.split("."):
+        kind = get_type_hints(kind).get(name) if dataclasses.is_dataclass(kind) else None
+    return kind
+
+
+def _holds(kind: Any, wanted: type) -> bool:
+    """Whether `wanted` is `kind` or a part of it, such as str of list[str] | None."""
+    return wanted in (kind, get_origin(kind)) or any(_holds(k, wanted) for k in get_args(kind))
+
+
 def _explain(stage: str, error: BaseException) -> str:
     """The root of a composition error, naming the key."""
     cause = error
@@ -155,11 +221,15 @@ def _explain(stage: str, error: BaseException) -> str:
         cause = cause.__cause__
     key = getattr(cause, "full_key", None)
     if isinstance(cause, ConfigKeyError) or type(cause).__name__ == "ConfigAttributeError":
-        known = list(_leaves(_values(_compose(stage, []))))
-        return f"unknown key {key!r}{suggestion(str(key), known)}"
+        return _unknown(stage, str(key))
     if key:
         return f"{key}: {_first_line(cause)}"
     return _first_line(cause)
+
+
+def _unknown(stage: str, key: str) -> str:
+    known = list(_leaves(_values(_compose(stage, []))))
+    return f"unknown key {key!r}{suggestion(key, known)}"
 
 
 def _first_line(error: BaseException) -> str:

@@ -17,6 +17,8 @@ def run(config: ErrorsConfig, launch: Launch) -> None:
     players = [load_player(spec) for spec in config.players]
     if config.benchmark is not None:
         lines = read_benchmark(config.benchmark)
+        if not lines:
+            raise BgrlError(f"errors: {config.benchmark} has no line `m …` with a decision")
         for player in players:
             rate = score_benchmark(player, lines)
             print(

@@ -11,6 +11,7 @@ import numpy as np
 
 from bgrl.data.schema import BOARD_BYTES
 from bgrl.data.window import Window
+from bgrl.errors import BgrlError
 
 
 class Batch(NamedTuple):
@@ -30,9 +31,18 @@ class WindowStream:
 
     batch: rows of every batch (fewer if the window is smaller than that). chunk_rows: about how
     many rows are shuffled together; a chunk takes 72 bytes a row, and the stream holds about two.
+
+    Raises BgrlError for a batch or a chunk of no rows, or a negative seed.
     """
 
     def __init__(self, window: Window, batch: int, seed: int, chunk_rows: int = 2**19):
+        for name, value, least in (
+            ("batch", batch, 1),
+            ("seed", seed, 0),
+            ("chunk_rows", chunk_rows, 1),
+        ):
+            if value < least:
+                raise BgrlError(f"{name} is {value}, expected at least {least}")
         self.window = window
         self.batch = min(batch, window.train_rows)
         self.seed = seed

@@ -135,9 +135,7 @@ class Window:
             table = read_columns(shard, columns, [int(self.group_index[group])])
             rows: slice | np.ndarray = slice(None)
             if self.val_percent:
-                val = held_out(
-                    np.uint64(shard.meta.seed), table.column("game").to_numpy(), self.val_percent
-                )
+                val = held_out(_seed(shard), table.column("game").to_numpy(), self.val_percent)
                 rows = val if validation else ~val
             found = board_column(table)
             # Kernels index tables by these counts; a negative one shows as a large one.
@@ -188,9 +186,14 @@ class Window:
         return kept
 
 
+def _seed(shard: Shard) -> np.uint64:
+    """The seed of a shard's games as the kernels saw it, which wrap a negative one."""
+    return np.uint64(shard.meta.seed % (1 << 64))
+
+
 def _count(shard: Shard, val_percent: int) -> _Rows:
     games = read_columns(shard, ["game"]).column("game").to_numpy()
-    train = ~held_out(np.uint64(shard.meta.seed), games, val_percent)
+    train = ~held_out(_seed(shard), games, val_percent)
     groups = []
     start = 0
     for g in range(shard.footer.num_row_groups):

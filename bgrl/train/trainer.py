@@ -180,8 +180,16 @@ class Trainer:
         data_wait (share of the time spent waiting for data), and those of :meth:`validate`.
 
         Raises BgrlError naming step and learning rate when training diverges; the checkpoint that
-        it names was written before and is good.
+        it names was written before and is good. And at once when `checkpoint_every`, `log_every` or
+        `validate_every` is below 1.
         """
+        for name, value in (
+            ("checkpoint_every", checkpoint_every),
+            ("log_every", log_every),
+            ("validate_every", validate_every),
+        ):
+            if value < 1:
+                raise BgrlError(f"{name} is {value}, expected at least 1")
         line: dict[str, float] = {}
         unchecked: list[tuple[Tensor, Tensor]] = []
         losses: list[float] = []

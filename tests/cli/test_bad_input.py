@@ -154,6 +154,71 @@ def test_values_out_of_range(run, tmp_path, checkpoint):
         fails(run, tmp_path, arguments, *parts)
 
 
+NAMED = {"selfplay": ["name=x"], "loop": ["name=x"], "train": ["name=x", "data=[x]"]}
+NAMED |= {stage: ["player=random"] for stage in ("evaluate", "serve")} | {"calibrate": ["level=x"]}
+
+
+@pytest.mark.parametrize(
+    ("stage", "overrides", "expected"),
+    [
+        (
+            "selfplay evaluate ladder calibrate errors reference export verify loop",
+            "workers=-1",
+            "expected at least 0",
+        ),
+        (
+            "selfplay train evaluate ladder calibrate reference export serve verify bench loop",
+            "seed=-1 seed=9223372036854775808 seed=18446744073709551616",
+            "expected",
+        ),
+        ("selfplay", "generation=-1 lam=nan scatter=-0.1 net.hidden=[8,0]", "expected"),
+        ("selfplay", "first_game=-1 first_game=9223372036854775806", "expected"),
+        ("train", "batch=-5 batch=0 checkpoint_every=0 trainer.threads=-1", "expected at least"),
+        ("train", "epochs=-3 epochs=0 epochs=inf epochs=nan lr=inf", "a finite number above 0"),
+        ("loop", "train.passes=inf train.passes=0", "expected a finite number above 0"),
+        ("loop", "gate.z=nan gate.z=inf train.lr_end=nan", "expected a finite number"),
+        ("loop", "gate.z=-1 generations=0 gate.games=-2 train.window=0", "expected at least"),
+        ("ladder calibrate", "anchor_rating=nan anchor_rating=-inf", "expected a finite number"),
+        ("ladder calibrate", "scale=inf scale=0 scale=-400.0 scale=nan", "finite number above 0"),
+        ("calibrate", "rating=nan pr=nan pr=inf", "expected a finite number"),
+        ("calibrate", "plies=4 miss_rate=1.5 miss_depth=0", "expected"),
+        ("reference", "count=-5 count=0 rollout.count=-1 rollout.games=0", "expected at least"),
+        ("export verify", "positions=0", "expected at least 1"),
+        ("serve demo", "port=70000 port=-1", "expected 0 to 65535"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_by_name(run, tmp_path, stage, overrides, expected):
+    for one in stage.split():
+        for override in overrides.split():
+            key, _, value = override.partition("=")
+            command = [one, *NAMED.get(one, []), override]
+            fails(run, tmp_path, command, f"bgrl: error: {one}: {key} is {value[:3]}", expected)
+
+
+@pytest.mark.parametrize(
+    ("stage", "override"),
+    [("evaluate", "seed=9223372036854775807"), ("selfplay", "first_game=4611686018427387904")],
+)
+def test_the_largest_numbers_work(run, stage, override):
+    options = [*NAMED[stage], "games=2", "workers=0", override]
+    status, _, err = run(stage, *options, *(["net.hidden=[4]"] if stage == "selfplay" else []))
+    assert status == 0, err
+
+
+def test_every_stage_takes_the_largest_seed(run):
+    net, seed = ["net.hidden=[4]"], "seed=9223372036854775807"
+    command = ["selfplay", "name=games", "games=30", "workers=0", seed, *net]
+    assert run(*command)[0] == 0
+    data = ["data=[data/runs/games/shards]", "batch=100", "wandb=disabled", "trainer.threads=1"]
+    assert run("train", "name=net", *data, seed, *net)[0] == 0
+
+
+def test_a_benchmark_without_decisions(run, tmp_path):
+    (tmp_path / "x.bm").write_text("# nothing\n")
+    command = ["errors", "players=[random]", f"benchmark={tmp_path}/x.bm", "folder=out"]
+    fails(run, tmp_path, command, f"{tmp_path}/x.bm has no line")
+
+
 @pytest.mark.parametrize(
     ("override", "part"),
     [

@@ -75,6 +75,15 @@ def test_python_dash_m():
         (["loop", "name=x", "net=8"], "loop: net: Invalid type assigned: int"),
         (["loop", "name=x", "gate.enabled=maybe"], "loop: gate.enabled: Value 'maybe' is not a"),
         (["loop", "name=${nme}"], "loop: Interpolation key 'nme' not found"),
+        (["loop", "name=x", "seed=ü"], "loop: seed: Value 'ü' of type 'str' could not be conv"),
+        (["loop", "name=x", "net.hidden=[8,ü]"], "loop: net.hidden[1]: Value 'ü' of type 'str'"),
+        (["loop", "name=x", "größe=3"], "loop: unknown key 'größe'"),
+        (["loop", "name="], "loop: name is empty"),
+        (["loop", "name=''"], "loop: name is '', expected the name of a folder"),
+        (["evaluate", "player=random", "folder="], "evaluate: folder is empty"),
+        (["selfplay", "name=../../esc"], "selfplay: name is '../../esc', expected the name of a"),
+        (["train", "name=/tmp/x", "data=[x]"], "train: name is '/tmp/x', expected the name of a"),
+        (["loop", "name=."], "loop: name is '.', expected the name of a folder"),
         (["loop", "name=[1,"], "loop: no viable alternative at input '[1,'"),
         (["loop", "name=x", "level=quickstrt"], "no level 'quickstrt'; did you mean 'quickstart'"),
         (["loop", "first"], "loop: 'first' is not key=value"),
@@ -194,8 +203,63 @@ def test_any_file_name_can_be_described(run, tmp_path):
     assert name in err
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ünet",
+        "a#b",
+        "nets(1)/net",
+        "a=b",
+        "x~1",
+        "1e3",
+        "true",
+        "0x10",
+        "it's",
+        "a b",
+        "a,b",
+        "-1",
+        "a\\b",
+        "a\\",
+        "\\'",
+        "100%",
+        "a:b",
+        "a&b!",
+        "a]",
+        '"',
+        "@a",
+        "a{1}",
+    ],
+)
+def test_a_name_or_path_stays_the_text_it_is(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    config = compose("loop", [f"name={text}", f"start={text}"]).config
+    assert (config.name, config.start) == (text, tmp_path / text)
+    assert config.folder == tmp_path / "data" / "runs" / text
+    assert str(compose("export", [f"level={text}"]).config.level) == text
+    if "," not in text and not text.startswith('"'):
+        listed = [f"players=[{text}, pubeval]", f"engines=[{text}]"]
+        config = compose("verify", listed).config
+        assert (config.players, config.engines) == ([text, "pubeval"], [text])
+
+
+def test_what_is_quoted_null_or_interpolated_stays_that(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = compose("evaluate", ["player='a, b'", 'opponent="#"', "luck=null"]).config
+    assert (config.player, config.opponent, config.luck) == ("a, b", "#", None)
+    config = compose("ladder", ["players=['a,b', \"c\" , d]", "folder=x-${seed}", "seed=3"]).config
+    assert (config.players, config.folder) == (["a,b", "c", "d"], tmp_path / "x-3")
+    assert compose("train", ["name=x", "data=[]"]).config.data == []
+
+
+def test_no_preset_is_null(run):
+    plain, null = (run("loop", "name=x", *level, "--cfg") for level in ([], ["level=null"]))
+    assert plain == null
+    assert run("loop", "level=hard", "level=null", "name=x", "--cfg") == plain
+
+
 def test_h01_paths_are_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/home/me")
     assert str(compose("describe", ["path=a/b"]).config.path) == f"{tmp_path}/a/b"
-    assert str(compose("describe", ["path='~/b'"]).config.path) == "/home/me/b"
+    for path in ("~/b", "'~/b'"):
+        assert str(compose("describe", [f"path={path}"]).config.path) == "/home/me/b"

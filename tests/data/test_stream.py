@@ -8,7 +8,7 @@ import pytest
 from oracles.training_data import generation
 
 from bgrl.data import Prefetcher, Window, WindowStream, shard_path
-from bgrl.errors import CorruptFile
+from bgrl.errors import BgrlError, CorruptFile
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +108,10 @@ def test_an_error_while_prefetching_reaches_the_reader(tmp_path):
         for _ in range(2):
             with pytest.raises(CorruptFile, match=r"part-00000\.parquet"):
                 next(ahead)
+
+
+@pytest.mark.parametrize("wrong", [{"batch": 0}, {"batch": -5}, {"seed": -1}, {"chunk_rows": 0}])
+def test_arguments_out_of_range_are_named(window, wrong):
+    (name,) = wrong
+    with pytest.raises(BgrlError, match=f"{name} is {wrong[name]}, expected at least"):
+        WindowStream(window, **{"batch": 100, "seed": 1, **wrong})

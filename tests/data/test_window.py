@@ -153,3 +153,13 @@ def test_identity_follows_the_rows_and_the_split(folders, tmp_path):
     assert window.identity == Window(folders).identity
     assert window.identity != Window(folders[:1]).identity
     assert window.identity != Window(folders, val_percent=6).identity
+
+
+def test_games_of_a_negative_seed_are_split_as_the_kernels_saw_it(tmp_path):
+    folder = tmp_path / "gen-0001"
+    write(positions(40), shard_path(folder, 0), replace(META, seed=-1))
+    publish_generation(folder)
+    window = Window([folder], val_percent=20)
+    (rows,) = everything(window)
+    assert window.val_rows == held_out(np.uint64(2**64 - 1), rows.games, 20).sum() > 0
+    assert len(window.validation()[0]) == window.val_rows

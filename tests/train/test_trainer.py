@@ -339,6 +339,12 @@ def test_options_out_of_range_are_named(window, wrong):
         make(window, **wrong)
 
 
+@pytest.mark.parametrize("name", ["checkpoint_every", "log_every", "validate_every"])
+def test_an_interval_of_no_steps_is_named(window, tmp_path, name):
+    with pytest.raises(BgrlError, match=f"{name} is 0, expected at least 1"):
+        make(window).train(5, folder=tmp_path, **{name: 0})
+
+
 def test_a_device_that_is_not_there(window):
     with pytest.raises(BgrlError, match="no device 'cuda'"):
         make(window, device="cuda")
