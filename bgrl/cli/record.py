@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from bgrl.cli.compose import Launch
-from bgrl.errors import BgrlError
+from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.files import LOCK, atomic_write_json, exclusive, read_json
 
 RUN_FILE = "run.json"
-RUN_FORMAT = "bgrl.run"
+RUN_FORMAT, RUN_VERSION = "bgrl.run", 1
 # Keys that change how fast a run goes but not what it makes, so a resumed run may have others.
 FREE_KEYS = ("workers",)
+ADVICE = "give this run another name, or delete that folder"
 
 
 @contextmanager
@@ -30,8 +31,8 @@ def run_folder(
     of what the run reads, by name. A run that fails before it has made anything leaves nothing.
 
     Raises BgrlError when another process works in the folder, or when it holds a run of another
-    stage or config, which the same command would not go on with; CorruptFile when its run.json is
-    unreadable.
+    stage or config, or of other files than are there now, which the same command would not go on
+    with; CorruptFile or SchemaMismatch when its run.json is unreadable.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -58,13 +59,13 @@ def _record(folder: Path, launch: Launch, seed: int | None, read: dict[str, str]
         "platform": platform.platform(),
     }
     if path.exists():
-        record = read_json(path)
-        _check_same(folder, record, launch)
+        record = read_record(path)
+        _check_same(folder, record, launch, read)
         record["launches"].append(this_launch)
     else:
         record = {
             "format": RUN_FORMAT,
-            "version": 1,
+            "version": RUN_VERSION,
             "stage": launch.stage,
             "config": launch.resolved,
             "seed": seed,
@@ -72,6 +73,24 @@ def _record(folder: Path, launch: Launch, seed: int | None, read: dict[str, str]
             "launches": [this_launch],
         }
     atomic_write_json(path, record)
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The content of a run.json.
+
+    Raises SchemaMismatch when the file is something else or of another version, and CorruptFile
+    when it lacks what every run.json has.
+    """
+    record = read_json(path)
+    if not isinstance(record, dict) or (record.get("format"), record.get("version")) != (
+        RUN_FORMAT,
+        RUN_VERSION,
+    ):
+        raise SchemaMismatch(f"{path}: not {RUN_FORMAT} version {RUN_VERSION}")
+    for key, kind in (("stage", str), ("config", dict), ("read", dict), ("launches", list)):
+        if not isinstance(record.get(key), kind):
+            raise CorruptFile(f"{path}: its {key} is {record.get(key)!r}")
+    return record
 
 
 def git_state(root: Path) -> dict[str, str] | None:
@@ -89,15 +108,24 @@ def git_state(root: Path) -> dict[str, str] | None:
         return None
 
 
-def _check_same(folder: Path, record: dict[str, Any], launch: Launch) -> None:
-    if record.get("format") != RUN_FORMAT or record.get("stage") != launch.stage:
-        raise BgrlError(f"{folder} is a run of {record.get('stage')!r}, not of {launch.stage!r}")
+def _check_same(folder: Path, record: dict[str, Any], launch: Launch, read: dict[str, str]) -> None:
+    if record["stage"] != launch.stage:
+        raise BgrlError(f"{folder} is a run of {record['stage']!r}, not of {launch.stage!r}")
     was, now = _flat(record["config"]), _flat(launch.resolved)
     for key in sorted(was.keys() | now.keys()):
         if key not in FREE_KEYS and was.get(key) != now.get(key):
             raise BgrlError(
-                f"{folder} was started with {key}={was.get(key)}, not {now.get(key)}: "
-                "give this run another name, or delete that folder"
+                f"{folder} was started with {key}={was.get(key)}, not {now.get(key)}: {ADVICE}"
+            )
+    # The same path may hold something else by now, of which the run's record would not be true.
+    for name in sorted(record["read"].keys() | read.keys()):
+        before, after = record["read"].get(name), read.get(name)
+        if before is None:
+            raise BgrlError(f"{folder} was started without {name}, which is there now: {ADVICE}")
+        if before != after:
+            gone = "no longer there" if after is None else f"now {after[:12]}"
+            raise BgrlError(
+                f"{folder} was started with {name} {str(before)[:12]}, which is {gone}: {ADVICE}"
             )
 
 

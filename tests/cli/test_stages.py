@@ -81,6 +81,41 @@ def test_a_net_is_trained_on_from_another(there, workplace):
     assert made["parent"] == Weights.load(workplace / "data/runs/net/net").hash
 
 
+def test_what_a_run_read_may_not_change_under_it(there, workplace):
+    """Another net at the same path, or other data, would make the run's record a false one."""
+    start = workplace / "given"
+    shutil.copytree(workplace / "data/runs/net/net", start)
+    first = Weights.load(start).hash
+    command = ["train", "name=on", *TRAIN, "start=given", "epochs=0.1"]
+    assert there(*command)[0] == 0
+    shutil.rmtree(start)
+    shutil.copytree(workplace / "data/runs/on/net", start)
+    second, record = Weights.load(start).hash, workplace / "data/runs/on/run.json"
+    before = record.read_bytes()
+    status, _, err = there(*command)
+    assert status == 2
+    assert f"data/runs/on was started with start {first[:12]}, which is now {second[:12]}" in err
+    assert record.read_bytes() == before
+    assert Weights.load(workplace / "data/runs/on/net").made["parent"] == first
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "message"),
+    [
+        ({"start": "a" * 12}, {}, "was started with start aaaaaaaaaaaa, which is no longer there"),
+        ({}, {"start": "a" * 12}, "was started without start, which is there now"),
+        ({"x": "a" * 64}, {"x": "b" * 64}, "with x aaaaaaaaaaaa, which is now bbbbbbbbbbbb"),
+    ],
+)
+def test_other_files_than_at_the_start_are_refused(tmp_path, before, now, message):
+    with run_folder(tmp_path / "a", Launch(), read=before):
+        (tmp_path / "a" / "net").mkdir()
+    with pytest.raises(BgrlError, match=message), run_folder(tmp_path / "a", Launch(), read=now):
+        pass
+    with run_folder(tmp_path / "a", Launch(), read=before):
+        pass
+
+
 def test_evaluate(there, workplace):
     command = ["evaluate", "player=data/runs/net/net", "opponent=random", "games=10", "workers=0"]
     status, out, _ = there(*command)
