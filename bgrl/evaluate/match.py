@@ -17,7 +17,14 @@ from bgrl.errors import BgrlError, CorruptFile
 from bgrl.evaluate.fast import FastPair, fast_pair
 from bgrl.evaluate.game import MAX_PLIES, GameResult, PlayedTurn, PlayerFailed, play_game
 from bgrl.evaluate.luck import LuckEvaluator
-from bgrl.evaluate.stats import Sprt, SprtRun, bootstrap_interval, mean_and_error, variance_ratio
+from bgrl.evaluate.stats import (
+    Sprt,
+    SprtRun,
+    bootstrap_interval,
+    mean_and_error,
+    plus_minus,
+    variance_ratio,
+)
 from bgrl.files import atomic_write_bytes, atomic_write_json, read_object
 from bgrl.game import BACKGAMMON, Variant
 from bgrl.players import Player
@@ -269,27 +276,30 @@ class MatchResult:
         return {key: None if _is_nan(value) else value for key, value in data.items()}
 
     def __str__(self) -> str:
-        rates = self.rates()
-        text = (
-            f"{self.a} against {self.b}: {self.ppg:+.4f} ± {self.standard_error:.4f} ppg "
-            f"over {self.games:,} games"
-        )
-        if self.luck_by:
-            raw, raw_error = mean_and_error(self.raw_scores)
-            text += f" (luck-adjusted; raw {raw:+.4f} ± {raw_error:.4f}"
-            if math.isfinite(times := self.variance_reduction["both"]):
-                text += f"; as exact as {times * self.games:,.0f} games with other dice each"
-            text += ")"
-        text += (
-            f"; wins {rates['win']:.1%}, gammons {rates['win_gammon']:.1%} to "
-            f"{rates['lose_gammon']:.1%}, backgammons {rates['win_backgammon']:.1%} to "
-            f"{rates['lose_backgammon']:.1%}"
-        )
+        text = f"{self.a} against {self.b}: "
+        if self.games:
+            text += self._played()
+        else:
+            text += "no games"
         if self.failures:
             text += f"; {len(self.failures)} games set aside, first: {self.failures[0]}"
         if self.ended != "complete":
             text += f"; {self.ended}"
         return text
+
+    def _played(self) -> str:
+        rates = self.rates()
+        text = f"{plus_minus(self.ppg, self.standard_error)} ppg over {self.games:,} games"
+        if self.luck_by:
+            text += f" (luck-adjusted; raw {plus_minus(*mean_and_error(self.raw_scores))}"
+            if math.isfinite(times := self.variance_reduction["both"]):
+                text += f"; as exact as {times * self.games:,.0f} games with other dice each"
+            text += ")"
+        return (
+            f"{text}; wins {rates['win']:.1%}, gammons {rates['win_gammon']:.1%} to "
+            f"{rates['lose_gammon']:.1%}, backgammons {rates['win_backgammon']:.1%} to "
+            f"{rates['lose_backgammon']:.1%}"
+        )
 
 
 def _is_nan(value: Any) -> bool:

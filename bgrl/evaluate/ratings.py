@@ -105,8 +105,13 @@ def rate(
     the two games of a pair have the same dice: White, "Maximum likelihood estimation of
     misspecified models", Econometrica 50 (1982).
 
-    Raises BgrlError if the anchor played no match, or if players aren't connected to it by matches.
+    Raises BgrlError if the anchor played no match, or if players aren't connected to it by matches;
+    for a scale that is not positive, or one or an anchor_rating that is not finite.
     """
+    if not 0 < scale < math.inf:
+        raise BgrlError(f"the ratings' scale is {scale}, expected more than 0")
+    if not math.isfinite(anchor_rating):
+        raise BgrlError(f"the anchor's rating is {anchor_rating}, expected a finite number")
     names = sorted({name for match in matches for name in (match.a, match.b)})
     if anchor not in names:
         raise BgrlError(f"the anchor {anchor!r} played no match; players are {', '.join(names)}")
@@ -171,10 +176,15 @@ def _check_connected(matches: Sequence[MatchResult], names: list[str], anchor: s
 
 
 def ladder_json(ratings: Ratings, matches: Sequence[MatchResult]) -> dict[str, Any]:
-    """The ratings and the cross table as plain data, for a report."""
+    """The ratings and the cross table as plain data, for a report; null for what is unknown, like
+    the error of a single pair of games."""
+
+    def known(value: float) -> float | None:
+        return value if math.isfinite(value) else None
+
     return ratings.to_json() | {
         "cross_table": [
-            {"a": a, "b": b, "ppg": ppg, "standard_error": error, "games": games}
+            {"a": a, "b": b, "ppg": known(ppg), "standard_error": known(error), "games": games}
             for (a, b), (ppg, error, games) in cross_table(matches, ratings.players).items()
         ]
     }

@@ -13,6 +13,7 @@ import numpy as np
 
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.evaluate.errors import ALL, BLUNDER, PR
+from bgrl.evaluate.stats import plus_minus
 from bgrl.files import atomic_write_bytes, atomic_write_json, read_json
 from bgrl.formats import svg_board
 from bgrl.game import BACKGAMMON, Position, legal_plays
@@ -147,7 +148,9 @@ class Report:
             for other in ladder["players"]:
                 entry = table.get((player, other))
                 cells.append(
-                    "·" if entry is None else _plus_minus(entry["ppg"], entry["standard_error"])
+                    "·"
+                    if entry is None or entry["ppg"] is None
+                    else _plus_minus(entry["ppg"], entry["standard_error"])
                 )
             rows.append([escape(player), *cells])
         head = ["player", f"rating ({ladder['scale']:.0f})", *ladder["players"]]
@@ -559,10 +562,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _plus_minus(value: float, error: float | None) -> str:
-    if error is None or math.isnan(error):
-        return f"{value:+.3f}"
-    digits = 3 if error >= 0.001 or error == 0 else 4
-    return f"{value:+.{digits}f} ± {error:.{digits}f}"
+    if error is None:
+        error = math.nan
+    return plus_minus(value, error, digits=4 if 0 < error < 0.001 else 3)
 
 
 def _milli(value: float, error: float | None, form: str = ".1f") -> str:

@@ -26,6 +26,12 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / math.sqrt(values.size))
 
 
+def plus_minus(value: float, error: float, digits: int = 4) -> str:
+    """A signed value and its standard error as text; "±?" if the error is unknown (nan)."""
+    text = f"{value:+.{digits}f}"
+    return f"{text} ±?" if math.isnan(error) else f"{text} ± {error:.{digits}f}"
+
+
 def bootstrap_interval(
     values: ArrayLike, level: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:

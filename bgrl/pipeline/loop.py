@@ -17,6 +17,7 @@ that wasn't: what a step makes depends on the seed and on published files alone.
 """
 
 import hashlib
+import math
 import re
 import shutil
 import time
@@ -104,12 +105,13 @@ class Loop:
     further arguments of :class:`bgrl.train.Trainer`.
 
     gate_games: games between a new net and the one kept so far; 0 keeps every net. gate_z: a net
-    is dropped when it is worse by more than so many standard errors.
+    is dropped when it is worse by more than so many standard errors, which take two pairs of games.
 
     opponents, opponent_games: each generation's matches, for the learning curve. final_opponents,
     final_games: the last net's; final_luck takes off them what that net sees as the luck of the
-    dice. Players are named as in :func:`bgrl.players.load_player`; one whose package is not
-    installed is left out.
+    dice. With 0 games there are none of these matches, else two pairs at the least, as above.
+    Players are named as in :func:`bgrl.players.load_player`; one whose package is not installed is
+    left out.
 
     wandb: "disabled", "offline" or "online". record: the run's config, shown there.
 
@@ -152,12 +154,13 @@ class Loop:
         for name in ("generations", "games", "window", "batch"):
             if getattr(self, name) < 1:
                 raise BgrlError(f"{name} is {getattr(self, name)}, expected at least 1")
-        for name in ("workers", "gate_games", "gate_z", "opponent_games", "final_games"):
-            if getattr(self, name) < 0:
+        for name in ("workers", "gate_z"):
+            if not 0 <= getattr(self, name) < math.inf:
                 raise BgrlError(f"{name} is {getattr(self, name)}, expected at least 0")
         for name in ("gate_games", "opponent_games", "final_games"):
-            if getattr(self, name) % 2:
-                raise BgrlError(f"{name} is {getattr(self, name)}, expected an even number")
+            games = getattr(self, name)
+            if games < 0 or games % 2 or games == 2:
+                raise BgrlError(f"{name} is {games}, expected 0 or an even number from 4")
         if not self.hidden or min(self.hidden) < 1:
             raise BgrlError(f"hidden is {list(self.hidden)}, expected one width a layer")
         for name in ("lam", "exact"):
@@ -167,8 +170,8 @@ class Loop:
         for name in ("scatter", "revive"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BgrlError(f"{name} is {getattr(self, name)}, expected 0 to 1")
-        if not self.passes > 0:
-            raise BgrlError(f"passes is {self.passes}, expected more than 0")
+        if not 0 < self.passes < math.inf:
+            raise BgrlError(f"passes is {self.passes}, expected a finite number above 0")
         if not 0 <= self.val_percent < 100:
             raise BgrlError(f"val_percent is {self.val_percent}, expected 0 to 99")
         if self.wandb not in WANDB_MODES:
@@ -333,6 +336,8 @@ class Loop:
 
     def _final(self, net: Path, spec: str) -> Row:
         """The net's match against one opponent."""
+        if not self.final_games:
+            return Row(spec, None, "no games asked for")
         player = NetPlayer(FastNet.load(net), self.folder.name)
         try:
             opponent = load_player(spec, get_variant(self.variant))

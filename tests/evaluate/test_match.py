@@ -204,6 +204,9 @@ def test_results_count_points_rates_and_errors(net_player):
     single = play_match(load_player("pubeval"), load_player("random"), 1)
     assert set(single.to_json()["variance_reduction"].values()) == {None}
     assert "pubeval against random: +2." in str(result)
+    assert " ±? ppg over 2 games" in str(single)
+    none = play_match(load_player("pubeval"), load_player("random"), 0)
+    assert str(none) == "pubeval against random: no games"
 
 
 def test_hypergammon_is_played_too():

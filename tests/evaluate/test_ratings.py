@@ -1,4 +1,5 @@
 import itertools
+import json
 import math
 from dataclasses import replace
 
@@ -8,7 +9,17 @@ import pytest
 from bgrl.errors import BgrlError
 from bgrl.evaluate import PlayerLuck, luck_evaluator, play_match
 from bgrl.evaluate.match import MatchResult
-from bgrl.evaluate.ratings import ELO, FIBS, ONE_POINT, cross_table, one_point, rate, wins
+from bgrl.evaluate.ratings import (
+    ELO,
+    FIBS,
+    ONE_POINT,
+    cross_table,
+    ladder_json,
+    one_point,
+    rate,
+    wins,
+)
+from bgrl.evaluate.report import Report
 from bgrl.game import BACKGAMMON
 from bgrl.players import load_player
 
@@ -134,6 +145,32 @@ def test_ratings_need_an_anchor_that_everyone_is_connected_to():
         rate(matches, anchor="e")
     with pytest.raises(BgrlError, match="no matches connect c, d with the anchor a"):
         rate(matches, anchor="a")
+
+
+@pytest.mark.parametrize("scale", [0, -400, math.nan, math.inf])
+def test_a_scale_that_rates_nobody_is_refused(scale):
+    with pytest.raises(BgrlError, match=f"scale is {scale}, expected more than 0"):
+        rate([match("a", "b", [1, -1])], anchor="a", scale=scale)
+
+
+@pytest.mark.parametrize("rating", [math.nan, math.inf, -math.inf])
+def test_an_anchor_needs_a_finite_rating(rating):
+    with pytest.raises(BgrlError, match=f"anchor's rating is {rating}, expected a finite number"):
+        rate([match("a", "b", [1, -1])], anchor="a", anchor_rating=rating)
+
+
+def test_a_ladder_of_single_pairs_has_a_report_without_their_errors(tmp_path):
+    matches = [match("a", "b", [1, 2]), match("b", "c", [1, -1]), match("c", "a", [])]
+    ladder = ladder_json(rate(matches, anchor="b"), matches)
+    json.dumps(ladder, allow_nan=False)
+    found = {(entry["a"], entry["b"]): entry for entry in ladder["cross_table"]}
+    assert found["a", "b"]["ppg"] == 1.5
+    assert found["a", "b"]["standard_error"] is None
+    assert found["c", "a"]["ppg"] is None
+    report = Report("Ladder")
+    report.add_ladder(ladder)
+    report.add_matches([match.to_json() for match in matches])
+    assert "<td>+1.500 ±?</td>" in report.write(tmp_path).read_text()
 
 
 def test_the_cross_table_has_both_views():

@@ -139,10 +139,16 @@ def test_an_opponent_that_is_a_path_has_a_match_of_its_own_each_generation(finis
 
 
 def test_without_the_gate_every_net_is_kept(tmp_path):
-    loop = tiny(tmp_path / "run", gate_games=0, opponents=(), final_opponents=(), generations=2)
-    assert loop.run().generation == 2
+    loop = tiny(tmp_path / "run", gate_games=0, opponent_games=0, final_games=0, generations=2)
+    result = loop.run()
+    assert result.generation == 2
     assert kept_nets(tmp_path / "run") == [0, 1, 2]
     assert not (tmp_path / "run" / "matches").exists()
+    assert [(row.opponent, row.match) for row in result.rows] == [
+        ("random", None),
+        ("pubeval", None),
+    ]
+    assert "no games asked for" in result.report.read_text()
 
 
 def test_worker_processes_change_nothing(finished, tmp_path):
@@ -237,7 +243,13 @@ def test_a_missing_extra_is_a_row_and_can_come_later(finished, tmp_path, monkeyp
     [
         ({"generations": 0}, "generations is 0, expected at least 1"),
         ({"workers": -1}, "workers is -1"),
-        ({"gate_games": 3}, "gate_games is 3, expected an even number"),
+        ({"gate_games": 3}, "gate_games is 3, expected 0 or an even number from 4"),
+        ({"gate_games": 2}, "gate_games is 2, expected 0 or an even number from 4"),
+        ({"gate_games": -2}, "gate_games is -2"),
+        ({"opponent_games": 2}, "opponent_games is 2"),
+        ({"final_games": 2}, "final_games is 2"),
+        ({"gate_z": float("nan")}, "gate_z is nan"),
+        ({"passes": float("inf")}, "passes is inf"),
         ({"hidden": ()}, "hidden is []"),
         ({"hidden": (8, 0)}, "hidden is [8, 0]"),
         ({"lam": (0.5, 1.5)}, "lam is [0.5, 1.5]"),
