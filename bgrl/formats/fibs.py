@@ -1,16 +1,23 @@
-"""FIBS board strings, in which GNU Backgammon and its external players tell each other positions.
+"""FIBS board strings, of the server FIBS and of GNU Backgammon with its external players.
 
 ``board:``, two names and 50 numbers with colons between them: the match length, two scores, the 26
 slots of the board, whose turn it is, two pairs of dice, the cube, who may double, whether a double
 waits for an answer, the colour and direction of the side that the board is seen from, where its
-home and bar are, checkers borne off and on the bar, and four flags. Source: First Internet
-Backgammon Server, "The FIBS client protocol", and what the program gnubg 1.07 writes and reads,
-which differs: the names and scores are those of the other side first, unless a double waits; the
-counts on the bar are always 0, since the board holds them; both pairs of dice show the same roll;
-and the last flag is 0 in the Crawford game and 1 in any other.
+home and bar are, checkers borne off and on the bar, and four flags.
+
+The server names the viewer first, as ``You`` to a player, and so gives the scores and the dice; a
+match length of 9999 is unlimited play; a double that waits is the opponent's, and nobody may double
+meanwhile; the flag before the last one is 1 after the Crawford game. Source: First Internet
+Backgammon Server, "The FIBS client protocol".
+
+The program gnubg 1.07 differs in what it writes and reads: the names and scores are those of the
+other side first, unless a double waits; the counts on the bar are always 0, since the board holds
+them; both pairs of dice show the same roll; and the last flag, too, is 0 in the Crawford game and 1
+in any other.
 """
 
 import re
+from typing import Literal
 
 import numpy as np
 
@@ -42,21 +49,44 @@ _FIELDS = {
     "post-Crawford": 1,
     "redoubles": 1,
 }
+# What a field may hold; the others, but for the board, hold 0 or more.
+_VALUES = {
+    "turn": (1, -1),
+    "may double": (0, 1),
+    "was doubled": (0, 1),
+    "colour": (1, -1),
+    "direction": (1, -1),
+    "post-Crawford": (0, 1),
+}
 _NAMES = 2
 _NUMBERS = sum(_FIELDS.values())
 _OTHER, VIEWER = 0, 1  # seats: the board is seen from the viewer's side
+_YOU = "You"
+_UNLIMITED = 9999
+
+Sender = Literal["fibs", "gnubg"]
 
 
-def parse_fibs(text: str, variant: Variant = BACKGAMMON) -> tuple[Position, MatchState]:
+def parse_fibs(
+    text: str, variant: Variant = BACKGAMMON, sender: Sender | None = None
+) -> tuple[Position, MatchState]:
     """The position, seen by the player on roll, and the state of a FIBS board string.
 
     Seat 1 of the state is the side that the board is seen from. Where a double waits for an answer
-    the player on roll is the one who offered it. Raises InvalidPosition, naming the field, if the
-    string is malformed or impossible.
+    the player on roll is the one who offered it.
+
+    sender: whose string it is, since the server FIBS and gnubg put the scores in different order.
+    By default it is the server's if it calls the first player ``You`` or is of unlimited play, and
+    else gnubg's; for a match that one watches on the server only ``sender`` can tell.
+
+    Raises InvalidPosition, naming the field, if the string is malformed or impossible.
     """
     try:
-        named = _split(text)
-        state = _state(named)
+        names, named = _split(text)
+        if sender is None:
+            unlimited = named["match length"] == [_UNLIMITED]
+            sender = "fibs" if names[0] == _YOU or unlimited else "gnubg"
+        state = _state(named, sender)
         viewed = _board(named)
         return Position(viewed if state.on_roll == VIEWER else viewed[::-1], variant), state
     except InvalidPosition as error:
@@ -105,8 +135,8 @@ def _first_named(doubled: bool) -> int:
     return VIEWER if doubled else _OTHER
 
 
-def _split(text: str) -> dict[str, list[int]]:
-    """The numbers of each field."""
+def _split(text: str) -> tuple[list[str], dict[str, list[int]]]:
+    """The names, and the numbers of each field."""
     words = text.strip().removeprefix(_PREFIX).split(":")
     if not text.strip().startswith(_PREFIX):
         raise InvalidPosition(f"does not start with {_PREFIX!r}")
@@ -120,7 +150,13 @@ def _split(text: str) -> dict[str, list[int]]:
                 raise InvalidPosition(f"{name} {word!r} is not a number")
         named[name] = [int(word) for word in chosen]
         at += count
-    return named
+        for number in named[name]:
+            if name in _VALUES and number not in _VALUES[name]:
+                one, other = _VALUES[name]
+                raise InvalidPosition(f"{name} is {one} or {other}, not {number}")
+            if name not in _VALUES and name != "board" and number < 0:
+                raise InvalidPosition(f"{name} is 0 or more, not {number}")
+    return words[:_NAMES], named
 
 
 def _board(named: dict[str, list[int]]) -> np.ndarray:
@@ -135,34 +171,44 @@ def _board(named: dict[str, list[int]]) -> np.ndarray:
     if slots[OFF] > 0 or slots[BAR] < 0:
         raise InvalidPosition("a bar holds checkers of the wrong colour")
     board[:, OFF] = named["off"]
+    counted = board[:, BAR].tolist()
+    if named["on the bar"] not in (counted, [0, 0]):
+        raise InvalidPosition(f"on the bar {named['on the bar']}, but the board has {counted}")
     return board
 
 
-def _state(named: dict[str, list[int]]) -> MatchState:
-    for name in ("turn", "colour", "direction"):
-        if named[name][0] not in (1, -1):
-            raise InvalidPosition(f"{name} is 1 or -1, not {named[name][0]}")
+def _state(named: dict[str, list[int]], sender: Sender) -> MatchState:
     (length,), (cube,), (doubled,) = named["match length"], named["cube"], named["was doubled"]
+    if length == _UNLIMITED and sender == "fibs":
+        length = 0
     on_roll = VIEWER if named["turn"] == named["colour"] else _OTHER
+    first = _first_named(bool(doubled))
+    post_crawford = named["post-Crawford"] == [1]
+    if sender == "fibs":
+        first = VIEWER
+        on_roll = _OTHER if doubled else on_roll
+    else:
+        post_crawford |= named["redoubles"] != [0]
     # On FIBS the first pair is the viewer's; gnubg writes the roll twice.
     dice = named["dice"] if on_roll == VIEWER else named["other dice"]
     may_double = {
         seat: bool(may) for seat, may in zip((VIEWER, _OTHER), named["may double"], strict=True)
     }
-    owners = [seat for seat, may in may_double.items() if may] if cube > 1 else []
+    owners = [seat for seat, may in may_double.items() if may]
+    if doubled and not owners:
+        owners = [on_roll]
     one, two = named["score"]
-    score = (one, two) if _first_named(bool(doubled)) == _OTHER else (two, one)
+    score = (one, two) if first == _OTHER else (two, one)
     return MatchState(
         on_roll=on_roll,
         dice=(dice[0], dice[1]) if any(dice) else None,
         cube=cube,
-        cube_owner=owners[0] if len(owners) == 1 else None,
+        cube_owner=owners[0] if cube > 1 and len(owners) == 1 else None,
         score=score,
         length=length,
-        crawford=length > 1
-        and max(score) == length - 1
+        crawford=min(score) < max(score) == length - 1
         and cube == 1
         and not doubled
-        and named["redoubles"] == [0],
+        and not post_crawford,
         offer="double" if doubled else None,
     )

@@ -1,6 +1,7 @@
 """What surrounds a position: dice, cube, score and rules, as match IDs and XGIDs record them."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal
 
 from bgrl.errors import InvalidPosition
@@ -54,11 +55,18 @@ class MatchState:
     """The highest cube that the program plays with."""
 
     def __post_init__(self) -> None:
+        for name in ("on_roll", "cube", "length", "resignation", "cube_limit"):
+            if not isinstance(getattr(self, name), Integral):
+                raise InvalidPosition(f"{name} is a whole number, not {getattr(self, name)!r}")
+        if not _is_pair(self.score):
+            raise InvalidPosition(f"score is two whole numbers, not {self.score!r}")
         for name, value in (("on_roll", self.on_roll), ("cube_owner", self.cube_owner)):
             if value not in (0, 1) and not (name == "cube_owner" and value is None):
                 raise InvalidPosition(f"{name} is seat 0 or 1, not {value!r}")
-        if self.dice is not None and not all(1 <= die <= 6 for die in self.dice):
-            raise InvalidPosition(f"dice are 1 to 6, not {self.dice}")
+        if self.dice is not None and not (
+            _is_pair(self.dice) and all(1 <= die <= 6 for die in self.dice)
+        ):
+            raise InvalidPosition(f"dice are two numbers from 1 to 6, not {self.dice!r}")
         for name, value in (("cube", self.cube), ("cube_limit", self.cube_limit)):
             if value < 1 or value & (value - 1):
                 raise InvalidPosition(f"{name} is a power of 2, not {value}")
@@ -77,11 +85,17 @@ class MatchState:
         if self.length and max(self.score) >= self.length:
             raise InvalidPosition(f"a match to {self.length} is over at {self.score}")
         if self.crawford:
-            if self.length == 0 or self.length - max(self.score) != 1:
-                raise InvalidPosition("a Crawford game needs a player who is 1 point away")
+            # Where both are 1 point away, the Crawford game has been played.
+            if not min(self.score) < max(self.score) == self.length - 1:
+                raise InvalidPosition(
+                    "a Crawford game needs a player who is 1 point away and one who is not, "
+                    f"not {self.score} in a match to {self.length}"
+                )
             if self.cube > 1 or self.offer is not None:
                 raise InvalidPosition("there is no doubling in the Crawford game")
         if self.offer is not None:
+            if self.length and self.offer != "double":
+                raise InvalidPosition(f"a {self.offer} belongs to money play, not to a match")
             if self.dice is not None:
                 raise InvalidPosition(f"a {self.offer} is offered before the dice are rolled")
             if self.cube_owner == 1 - self.on_roll:
@@ -111,3 +125,12 @@ class MatchState:
     def cube_side(self) -> int | None:
         """Who owns the cube as rows of a board: 0 the player on roll, 1 the opponent, or None."""
         return None if self.cube_owner is None else abs(self.cube_owner - self.on_roll)
+
+
+def _is_pair(value: object) -> bool:
+    """Whether ``value`` is two whole numbers in an order."""
+    return (
+        isinstance(value, tuple | list)
+        and len(value) == 2
+        and all(isinstance(number, Integral) for number in value)
+    )
