@@ -14,7 +14,7 @@ import numpy as np
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.evaluate.errors import ALL, BLUNDER, PR
 from bgrl.evaluate.stats import plus_minus
-from bgrl.files import atomic_write_bytes, atomic_write_json, read_json
+from bgrl.files import atomic_write_bytes, atomic_write_json, read_json, read_object
 from bgrl.formats import svg_board
 from bgrl.game import BACKGAMMON, Position, legal_plays
 from bgrl.players import EquityPlayer
@@ -309,14 +309,17 @@ def run_report(
         report.data["net"] = {"hash": net.hash, "variant": net.variant.name, "made": made}
     else:
         player = None
-    if (run / "result.json").exists():
-        rows = read_json(run / "result.json")["rows"]
-        report.add_matches(
-            [
-                row["match"] or {"a": run.name, "b": row["opponent"], "reason": row["reason"]}
-                for row in rows
-            ]
-        )
+    result = run / "result.json"
+    if result.exists():
+        try:
+            report.add_matches(
+                [
+                    row["match"] or {"a": run.name, "b": row["opponent"], "reason": row["reason"]}
+                    for row in read_object(result)["rows"]
+                ]
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CorruptFile(f"{result}: not the result of a loop: {error!r}") from error
     report.add_learning_curve(lines)
     for section, add, source in (
         ("ladder", report.add_ladder, ladder),

@@ -95,13 +95,18 @@ class Weights:
     def load(cls, folder: str | os.PathLike) -> "Weights":
         """Read a checkpoint folder and check it against its recorded hash.
 
-        Raises as :func:`read_description` does; EncoderMismatch if this bgrl's encoder of that
-        name has another hash; CorruptFile if the weights are cut short, of other shapes, not
-        finite, or not those that the hash names.
+        Raises as :func:`read_description` does; BgrlError for an encoder or a variant that this
+        bgrl does not know; EncoderMismatch if its encoder of that name has another hash;
+        CorruptFile if the weights are cut short, of other shapes, not finite, or not those that the
+        hash names. Each names the file.
         """
         folder = Path(folder)
         description = read_description(folder)
-        encoder = get_encoder(description["encoder"]["name"])
+        try:
+            encoder = get_encoder(description["encoder"]["name"])
+            variant = get_variant(description["variant"])
+        except BgrlError as error:
+            raise BgrlError(f"{folder / DESCRIPTION_FILE}: {error}") from error
         if encoder.hash != description["encoder"]["hash"]:
             raise EncoderMismatch(
                 f"{folder / DESCRIPTION_FILE}: the net was made with encoder {encoder.name} "
@@ -118,7 +123,7 @@ class Weights:
             for i in range(len(widths) - 1)
         ]
         made = description.get("made", {})
-        weights = cls(encoder, get_variant(description["variant"]), layers, made)
+        weights = cls(encoder, variant, layers, made)
         if weights.hash != description["hash"]:
             raise CorruptFile(
                 f"{folder / WEIGHTS_FILE}: the weights' hash is {weights.hash}, "
@@ -179,7 +184,8 @@ def read_description(folder: str | os.PathLike) -> dict[str, Any]:
         and all(type(width) is int and width > 0 for width in hidden)
         and isinstance(description.get("variant"), str)
         and isinstance(description.get("hash"), str)
+        and isinstance(description.get("made", {}), dict)
     )
     if not whole:
-        raise CorruptFile(f"{path}: encoder, hidden, variant or hash is missing or malformed")
+        raise CorruptFile(f"{path}: encoder, hidden, variant, hash or made is missing or malformed")
     return description

@@ -30,15 +30,16 @@ from typing import Any
 
 from bgrl.data import Generation, Window, WindowStream
 from bgrl.encoding import get_encoder
-from bgrl.errors import BgrlError, MissingExtra
+from bgrl.errors import BgrlError, CorruptFile, MissingExtra
 from bgrl.evaluate import MatchResult, luck_evaluator, play_match
 from bgrl.evaluate.fast import fast_player
 from bgrl.evaluate.luck import LuckEvaluator
 from bgrl.evaluate.report import run_report
 from bgrl.export import export_net
-from bgrl.files import atomic_write_json, read_json
+from bgrl.files import atomic_write_json, read_object
 from bgrl.game import get_variant
 from bgrl.nets import FastNet, Net, Weights, load_net, save_net
+from bgrl.nets.weights import read_description
 from bgrl.players import Player, load_player
 from bgrl.players.net import NetPlayer
 from bgrl.search import Bearoff
@@ -312,8 +313,7 @@ class Loop:
         weights = Weights.load(self._net(generation))
         weights.save(net)
         result = self.folder / "result.json"
-        before = read_json(result)["rows"] if result.exists() else []
-        played = {row["opponent"]: Row(**row) for row in before if row["match"]}
+        played = {row.opponent: row for row in _rows(result) if row.match}
         rows = [played.get(spec) or self._final(net, spec) for spec in self.final_opponents]
         record = {
             "format": RESULT_FORMAT,
@@ -352,10 +352,14 @@ class Loop:
         """How many generations are done, and which nets were kept, the untrained one first."""
         path = self.folder / "state.json"
         if path.exists():
-            state = read_json(path)
+            state = read_object(path)
             if state.get("format") != STATE_FORMAT:
                 raise BgrlError(f"{path} is not the state of a loop")
-            return state["done"], state["kept"]
+            done, kept = state.get("done"), state.get("kept")
+            # Generation 0 is the untrained net.
+            if type(done) is not int or done < 0 or not _are_kept(kept, range(done + 1)):
+                raise CorruptFile(f"{path}: {done!r} generations done, {kept!r} kept")
+            return done, kept
         if self.start:
             net = load_net(self.start).grown(self.hidden, self.seed)
         else:
@@ -399,7 +403,11 @@ class Loop:
         return self.folder / "nets" / _name(generation)
 
     def _step(self, generation: int) -> int:
-        return int(read_json(self._net(generation) / "net.json")["made"]["step"])
+        path = self._net(generation) / "net.json"
+        step = read_description(path.parent).get("made", {}).get("step")
+        if type(step) is not int or step < 0:
+            raise CorruptFile(f"{path}: its step is {step!r}, expected a count of training steps")
+        return step
 
     def _games(self, generation: int) -> int:
         """How many games a generation has."""
@@ -420,6 +428,30 @@ def _timed(line: dict[str, Any], key: str) -> Iterator[None]:
 
 def _name(generation: int) -> str:
     return f"gen-{generation:04d}"
+
+
+def _are_kept(kept: Any, generations: range) -> bool:
+    """Whether these are some of the generations, in order, the first one among them."""
+    return (
+        isinstance(kept, list)
+        and all(type(generation) is int for generation in kept)
+        and kept == [generation for generation in generations if generation in kept]
+        and generations[0] in kept
+    )
+
+
+def _rows(path: Path) -> list[Row]:
+    """The rows of a result.json, if there is one."""
+    if not path.exists():
+        return []
+    try:
+        rows = [Row(**row) for row in read_object(path)["rows"]]
+    except (KeyError, TypeError) as error:
+        raise CorruptFile(f"{path}: not the result of a loop: {error!r}") from error
+    for row in rows:
+        if not isinstance(row.opponent, str) or not isinstance(row.match, dict | None):
+            raise CorruptFile(f"{path}: not the result of a loop: {row}")
+    return rows
 
 
 def _match_name(start: str, spec: str) -> str:

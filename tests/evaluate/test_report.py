@@ -92,6 +92,23 @@ def test_the_positions_show_what_the_net_plays(run):
         assert shown["plays"][0]["equity"] == pytest.approx(ranked[0].equity)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{}",
+        '{"rows": 1}',
+        '{"rows": [1]}',
+        '{"rows": [{}]}',
+        '{"rows": [{"match": {"a": 1}}]}',
+    ],
+)
+def test_a_result_that_is_none_is_named(text, tmp_path):
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(CorruptFile, match=r"result\.json: not "):
+        run_report(tmp_path, [])
+
+
 def test_a_report_is_the_same_bytes_every_time(run, tmp_path):
     first = run_report(run, METRICS).read_bytes()
     assert run_report(run, METRICS, tmp_path / "elsewhere").read_bytes() == first

@@ -1,6 +1,7 @@
 """The torch net, its numba twin and checkpoints."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -234,12 +235,16 @@ def test_net_of_another_encoder_hash_is_refused(tmp_path):
         ({"hash": 5}, CorruptFile),
         ({"encoder": "tesauro198"}, CorruptFile),
         ({"variant": "chess"}, BgrlError),
+        ({"encoder": {"name": "tesauro199", "hash": "0"}}, BgrlError),
+        ({"made": None}, CorruptFile),
+        ({"made": []}, CorruptFile),
+        ({"made": "by hand"}, CorruptFile),
     ],
 )
 def test_description_that_does_not_fit_is_refused(tmp_path, changes, error):
     save_net(make(), tmp_path / "net")
     edit(tmp_path / "net" / "net.json", **changes)
-    with pytest.raises(error):
+    with pytest.raises(error, match=re.escape(str(tmp_path / "net"))):
         load_net(tmp_path / "net")
 
 

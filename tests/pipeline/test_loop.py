@@ -10,7 +10,7 @@ from dataclasses import asdict
 import pytest
 
 from bgrl.data import open_generation
-from bgrl.errors import BgrlError, MissingExtra
+from bgrl.errors import BgrlError, CorruptFile, MissingExtra
 from bgrl.files import read_json
 from bgrl.nets import Weights
 from bgrl.pipeline import Loop
@@ -275,6 +275,43 @@ def test_a_foreign_state_is_refused(tmp_path):
     (tmp_path / "state.json").write_text(json.dumps({"format": "else"}))
     with pytest.raises(BgrlError, match=r"state\.json is not the state of a loop"):
         tiny(tmp_path).run()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"done": None}, {"done": "3"}, {"done": -1, "kept": []}, {"done": True}, {"kept": None},
+        {"kept": []}, {"kept": [1, 2]}, {"kept": [0, 4]}, {"kept": [0, 2, 1]}, {"kept": [0, "1"]},
+    ],
+)  # fmt: skip
+def test_a_damaged_state_is_named(tmp_path, changes):
+    state = {"format": "bgrl.loop 1", "done": 3, "kept": [0, 1]}
+    (tmp_path / "state.json").write_text(json.dumps(state | changes))
+    with pytest.raises(CorruptFile, match=r"state\.json: .* generations done, "):
+        tiny(tmp_path).run()
+
+
+@pytest.mark.parametrize("name", ["state.json", "result.json", "nets/gen-0003/net.json"])
+@pytest.mark.parametrize("text", ["[]", "null", "{}", '{"rows": [1]}', '{"rows": [{"match": 1}]}'])
+def test_a_file_that_is_another_is_named(finished, tmp_path, name, text):
+    folder = tmp_path / "run"
+    shutil.copytree(finished[0], folder)
+    if name.startswith("nets"):
+        state = {"format": "bgrl.loop 1", "done": 3, "kept": [0, 3]}
+        (folder / "state.json").write_text(json.dumps(state))
+    (folder / name).write_text(text)
+    with pytest.raises(BgrlError, match=re.escape(str(folder / name))):
+        tiny(folder).run()
+
+
+def test_a_net_without_its_step_is_named(finished, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(finished[0], folder)
+    (folder / "state.json").unlink()
+    path = folder / "nets" / "gen-0001" / "net.json"
+    path.write_text(json.dumps(read_json(path) | {"made": {"step": "1"}}))
+    with pytest.raises(CorruptFile, match=re.escape(f"{path}: its step is '1'")):
+        tiny(folder).run()
 
 
 def test_overlapped_games_are_played_by_a_net_one_generation_older(tmp_path):
