@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from bgrl.game.variants import BACKGAMMON, Variant
 
 SIDES = ("the player on roll", "the opponent")
 
+# From here on a count is refused alone, since the sum of a side's could wrap around unseen.
+_TOO_MANY = 1 << 32
 _ID_BYTES = 10
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 
@@ -52,12 +55,18 @@ class Position:
 
         Each side's slots are its own: 1 to 24 the points, 25 the bar. The checkers that are not
         mentioned have been borne off.
+
+        Raises InvalidPosition if a slot or count is no whole number or the board impossible.
         """
         board = np.zeros((2, SLOTS), dtype=np.int64)
         for side, counts in enumerate((mine, theirs)):
             for slot, count in counts.items():
-                if not 0 <= slot < SLOTS:
-                    raise InvalidPosition(f"{SIDES[side]} has no slot {slot}: 0 to {BAR} are known")
+                if not isinstance(slot, Integral) or not 0 <= slot < SLOTS:
+                    raise InvalidPosition(
+                        f"{SIDES[side]} has no slot {slot!r}: 0 to {BAR} are known"
+                    )
+                if not isinstance(count, Integral) or not 0 <= count < _TOO_MANY:
+                    raise InvalidPosition(f"{SIDES[side]} has {count!r} checkers on slot {slot}")
                 board[side, slot] = count
             if OFF not in counts:
                 board[side, OFF] = max(0, variant.checkers - board[side].sum())
@@ -163,8 +172,9 @@ def _checked(board: Any, variant: Variant) -> np.ndarray:
         raise InvalidPosition(f"a board holds whole numbers, not {array.dtype}")
     array = array.astype(np.int64)
     for side, row in enumerate(array):
-        if (row < 0).any():
-            slot = int(np.argmax(row < 0))
+        wrong = (row < 0) | (row >= _TOO_MANY)
+        if wrong.any():
+            slot = int(np.argmax(wrong))
             raise InvalidPosition(f"{SIDES[side]} has {row[slot]} checkers on slot {slot}")
         if row.sum() != variant.checkers:
             raise InvalidPosition(
