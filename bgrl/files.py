@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +45,8 @@ def atomic_file(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path to write to; at the end it becomes `path`, replacing what was there.
 
     For writers that need a file name of their own (Parquet, safetensors, ONNX). When the body
-    raises, the temporary file is deleted and `path` is as it was.
+    raises, the temporary file is deleted and `path` is as it was; an OSError that names no file
+    gets `path` as its file.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,6 +56,10 @@ def atomic_file(path: str | os.PathLike) -> Iterator[Path]:
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        # What fails to write, as on a full disk, does not say to which file.
+        error.filename = error.filename or str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     fsync_folder(path.parent)
@@ -173,6 +179,18 @@ def read_object(path: str | os.PathLike) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise CorruptFile(f"{path}: not a JSON object")
     return data
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a JSON value is an integer; true and false, which are ints to Python, are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a JSON value is a number that a float can hold; NaN and infinities, which Python
+    reads, are none."""
+    number = is_integer(value) or isinstance(value, float)
+    return number and abs(value) <= sys.float_info.max
 
 
 def shipped(name: str) -> Path:

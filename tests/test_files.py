@@ -1,5 +1,6 @@
 """Files are whole or absent."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -52,6 +53,15 @@ def test_a_failing_writer_leaves_nothing(tmp_path):
         with pytest.raises(RuntimeError):
             write()
         assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_is_said_of_the_file(tmp_path):
+    path = tmp_path / "net.json"
+    with pytest.raises(OSError, match=r"No space left on device: .*/net\.json"), atomic_file(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(FileNotFoundError, match="other"), atomic_file(path):
+        (tmp_path / "other").read_bytes()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_folder_replaces_a_folder(tmp_path):

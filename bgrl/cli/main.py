@@ -38,8 +38,9 @@ USAGE_ERROR, INTERRUPTED = 2, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status.
 
-    0: done; 2: an error that the user can mend, said in one line on standard error; 130:
-    interrupted. With BGRL_DEBUG=1 in the environment errors keep their traceback.
+    0: done; 2: an error that the user can mend or that the system names (a full disk), said in one
+    line on standard error; 130: interrupted. With BGRL_DEBUG=1 in the environment errors keep their
+    traceback.
     """
     try:
         dispatch(list(sys.argv[1:] if arguments is None else arguments))
@@ -54,9 +55,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("bgrl: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output (head, less) has seen enough; Python must not flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output (head, less) has seen enough.
+        _drop_output()
         return 0
+    except OSError as error:
+        if os.environ.get("BGRL_DEBUG") == "1":
+            raise
+        where, what = _where(error), " ".join(str(error.strerror or error).split())
+        print("bgrl: error:", f"{where}: {what}" if where else what, file=sys.stderr)
+        return USAGE_ERROR
+
+
+def _where(error: OSError) -> str | None:
+    """The file that an error of the system is about, as far as that is known."""
+    if error.filename is not None:
+        return str(error.filename)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+        return "standard output"
+    return None
+
+
+def _drop_output() -> None:
+    """Send what Python has not written yet nowhere, lest it fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def dispatch(arguments: list[str]) -> None:

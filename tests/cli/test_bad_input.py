@@ -137,6 +137,20 @@ def test_folders_that_are_no_data(run, tmp_path):
     fails(run, tmp_path, ["describe", tmp_path], "not a shard, generation")
 
 
+@pytest.mark.parametrize("folder", ["file", "/dev/null/x"])
+def test_a_folder_that_can_be_none(run, tmp_path, folder):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
+    for command in (
+        ["evaluate", "player=random", "opponent=random", "games=2", "workers=0"],
+        ["ladder", "players=[random,pubeval]", "games=2", "workers=0"],
+        ["selfplay", "name=x", "games=2", "workers=0", "net.hidden=[4]"],
+        ["report", "."],
+    ):
+        where = tmp_path / folder
+        fails(run, tmp_path, [*command, f"folder={folder}"], f"bgrl: error: {where}")
+
+
 def test_values_out_of_range(run, tmp_path, checkpoint):
     for arguments, parts in [
         (["selfplay", "name=x", "games=0"], ["games"]),

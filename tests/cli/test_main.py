@@ -1,6 +1,7 @@
 """The command line: what it lists, how it fails, and that it writes nothing when it does."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -117,6 +118,35 @@ def test_interrupt_is_status_130(run, monkeypatch):
 
     monkeypatch.setattr("bgrl.cli.main.dispatch", interrupted)
     assert run("loop") == (130, "", "bgrl: interrupted\n")
+
+
+def test_a_full_disk_is_one_line():
+    """The output is still in Python's buffer when the stage ends."""
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "bgrl", "--help"]
+        buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
+    assert done.returncode == 2
+    assert done.stderr == "bgrl: error: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OSError(28, "No space left on device", "a/b"), "a/b: No space left on device"),
+        (OSError(98, "Address already in use"), "Address already in use"),
+        (OSError("two\nlines"), "two lines"),
+    ],
+)
+def test_an_error_of_the_system_is_one_line(run, monkeypatch, error, line):
+    def failing(arguments):
+        raise error
+
+    monkeypatch.setattr("bgrl.cli.main.dispatch", failing)
+    assert run("loop") == (2, "", f"bgrl: error: {line}\n")
+    monkeypatch.setenv("BGRL_DEBUG", "1")
+    with pytest.raises(OSError, match=str(error.args[-1])):
+        run("loop")
 
 
 def test_cfg_prints_the_resolved_config(run, tmp_path):
