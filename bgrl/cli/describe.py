@@ -2,15 +2,15 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from bgrl.cli.compose import Launch
 from bgrl.cli.config import DescribeConfig
-from bgrl.cli.record import RUN_FORMAT
-from bgrl.errors import BgrlError
-from bgrl.files import read_json
+from bgrl.cli.record import RUN_FORMAT, read_record
+from bgrl.errors import BgrlError, CorruptFile
+from bgrl.files import read_json, read_object
 
 Facts = dict[str, Any]
 
@@ -30,8 +30,12 @@ def describe(path: Path) -> str:
         raise BgrlError(f"{path}: no such file or folder")
     for recognize, tell in KINDS:
         if recognize(path):
-            kind, facts = tell(path)
-            return _screen(f"{path}: {kind}", facts)
+            try:
+                kind, facts = tell(path)
+                return _screen(f"{path}: {kind}", facts)
+            except (LookupError, TypeError, AttributeError, ValueError) as error:
+                # Every file says what it is; what is behind that may be anything.
+                raise CorruptFile(f"{path}: damaged, or not by bgrl: {error!r}") from error
     raise BgrlError(
         f"{path}: not a shard, generation, level, checkpoint, export, match or run of bgrl"
     )
@@ -118,7 +122,7 @@ def _checkpoint(path: Path) -> tuple[str, Facts]:
 
     folder = path if path.is_dir() else path.parent
     net = load_net(folder)
-    record = read_json(folder / "net.json")
+    record = read_object(folder / "net.json")
     return "a checkpoint", {
         "net": net.hash,
         "variant": net.variant.name,
@@ -131,7 +135,7 @@ def _checkpoint(path: Path) -> tuple[str, Facts]:
 
 def _match(path: Path) -> tuple[str, Facts]:
     folder = path if path.is_dir() else path.parent
-    identity = read_json(folder / "match.json")
+    identity = read_object(folder / "match.json")
     pairs = folder / "pairs.jsonl"
     lines = pairs.read_text().splitlines() if pairs.exists() else []
     return "a match", {**identity, "pairs played": sum('"outcomes"' in line for line in lines)}
@@ -139,7 +143,7 @@ def _match(path: Path) -> tuple[str, Facts]:
 
 def _run(path: Path) -> tuple[str, Facts]:
     folder = path if path.is_dir() else path.parent
-    record = read_json(folder / "run.json")
+    record = read_record(folder / "run.json")
     launches = record["launches"]
     git = launches[-1]["git"]
     commit = git["commit"][:12] + (" with changes" if git["diff"] else "") if git else "not known"
@@ -153,17 +157,17 @@ def _run(path: Path) -> tuple[str, Facts]:
     }
     state = folder / "state.json"
     if state.exists():
-        facts |= {k: v for k, v in read_json(state).items() if k not in ("format", "version")}
+        facts |= {k: v for k, v in read_object(state).items() if k not in ("format", "version")}
     result = folder / "result.json"
     if result.exists():
-        facts["net"] = read_json(result)["net"]
-        for row in read_json(result)["rows"]:
+        found = read_object(result)
+        facts["net"] = found["net"]
+        for row in found["rows"]:
             match = row["match"]
             facts[f"against {row['opponent']}"] = (
-                f"{match['ppg']:+.3f} ± {match['standard_error']:.3f} points a game "
-                f"in {match['games']:,} games"
-                if match
-                else row["reason"]
+                f"{points(match)} points a game in {match['games']:,} games"
+                if match and match["games"]
+                else row["reason"] or "no games"
             )
     for key, value in record["config"].items():
         section = isinstance(value, dict)
@@ -171,6 +175,12 @@ def _run(path: Path) -> tuple[str, Facts]:
             "  ".join(f"{k}={v}" for k, v in value.items()) if section else value
         )
     return f"a run of bgrl {record['stage']}", facts
+
+
+def points(match: Mapping[str, Any]) -> str:
+    """The points a game of a match that has games, with their error, which one pair has not."""
+    error = match["standard_error"]
+    return f"{match['ppg']:+.3f} ± " + ("?" if error is None else f"{error:.3f}")
 
 
 def _onnx(path: Path) -> tuple[str, Facts]:

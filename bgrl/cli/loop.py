@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bgrl.cli.compose import Launch, compose, positional
 from bgrl.cli.config import LoopConfig
+from bgrl.cli.describe import points
 from bgrl.cli.nets import cores
 from bgrl.cli.record import run_folder
 from bgrl.files import read_json
@@ -89,13 +90,13 @@ def table(result: LoopResult) -> str:
         f"{'against':<14}{'points a game':>17}{'games':>9}{'wins':>8}{'gammons':>18}",
     ]
     for row in result.rows:
-        if row.match is None:
-            lines.append(f"{row.opponent:<14}   {row.reason}")
+        if row.match is None or not row.match["games"]:
+            lines.append(f"{row.opponent:<14}   {row.reason or 'no games'}")
             continue
         rates = row.match["rates"]
         gammons = f"{rates['win_gammon']:.1%} to {rates['lose_gammon']:.1%}"
         lines.append(
-            f"{row.opponent:<14}{row.match['ppg']:>+9.3f} ± {row.match['standard_error']:.3f}"
+            f"{row.opponent:<14}   {points(row.match):<14}"
             f"{row.match['games']:>9,}{rates['win']:>8.1%}{gammons:>18}"
         )
     if any(row.match and row.match["luck_by"] for row in result.rows):

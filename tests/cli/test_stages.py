@@ -1,16 +1,21 @@
 """The stages one after another, as a user would give them; run folders and what they record."""
 
 import contextlib
+import json
 import re
 import shutil
+from dataclasses import asdict
 
 import pytest
 
+from bgrl.cli.describe import describe
+from bgrl.cli.loop import table
 from bgrl.cli.main import main
 from bgrl.cli.record import run_folder
-from bgrl.errors import BgrlError
+from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.files import exclusive, read_json, shipped
 from bgrl.nets import Weights
+from bgrl.pipeline.loop import LoopResult, Row
 
 NET = ["net.encoder=tesauro198", "net.hidden=[8]"]
 TRAIN = ["data=[data/runs/games/shards]", *NET, "batch=128", "trainer.threads=1", "wandb=disabled"]
@@ -160,6 +165,101 @@ def test_describe(there, workplace, path, parts):
     assert len(out.splitlines()) <= 40
     for part in parts:
         assert part in out
+
+
+RUN = {"format": "bgrl.run", "version": 1, "stage": "train", "config": {}, "seed": 1, "read": {}}
+DONE = {"started": "now", "overrides": [], "git": None}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [[], 5, None, {}, {**RUN, "version": 2, "launches": [DONE]}, RUN]
+    + [{**RUN, "launches": launches} for launches in (None, {}, "x")]
+    + [{**RUN, "launches": [DONE], **wrong} for wrong in ({"config": []}, {"read": None})],
+)
+def test_a_run_json_of_another_shape_is_named(run, tmp_path, record):
+    path = tmp_path / "a" / "run.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(record))
+    with (
+        pytest.raises((CorruptFile, SchemaMismatch), match=str(path)),
+        run_folder(path.parent, Launch()),
+    ):
+        pass
+    status, out, err = run("describe", "a")
+    assert (status, out) == (2, "")
+    assert str(path.parent) in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("run.json", {**RUN, "launches": []}),
+        ("run.json", {**RUN, "launches": [{}]}),
+        ("run.json", {**RUN, "launches": [{**DONE, "git": "x"}]}),
+        ("run.json", {**RUN, "launches": [DONE], "read": {"net": 5}}),
+        ("state.json", []),
+        ("result.json", []),
+        ("result.json", {}),
+        ("result.json", {"net": "x", "rows": [5]}),
+        ("result.json", {"net": "x", "rows": [{"opponent": "x", "match": {"games": "x"}}]}),
+        ("match.json", []),
+        ("match.json", None),
+    ],
+)
+def test_what_is_damaged_is_not_described(tmp_path, name, content):
+    if name in ("state.json", "result.json"):
+        (tmp_path / "run.json").write_text(json.dumps({**RUN, "launches": [DONE]}))
+        assert "a run of bgrl train" in describe(tmp_path)
+    (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(CorruptFile, match=str(tmp_path)):
+        describe(tmp_path)
+
+
+def test_damaged_nets_levels_and_games_are_not_described(workplace, tmp_path):
+    net = tmp_path / "net"
+    shutil.copytree(workplace / "data/runs/net/net", net)
+    for made in (None, [1], "x"):
+        (net / "net.json").write_text(json.dumps({**read_json(net / "net.json"), "made": made}))
+        with pytest.raises(BgrlError, match=str(net)):
+            describe(net)
+    level = tmp_path / "easy"
+    shutil.copytree(shipped("checkpoints") / "easy", level)
+    record = read_json(level / "level.json")
+    record["measured"]["rating"]["value"] = "abc"
+    (level / "level.json").write_text(json.dumps(record))
+    shutil.copytree(shipped("checkpoints") / "hard", tmp_path / "hard")
+    with pytest.raises(BgrlError, match=str(level)):
+        describe(level)
+    match = tmp_path / "match"
+    match.mkdir()
+    (match / "match.json").write_text("{}")
+    (match / "pairs.jsonl").write_bytes(b"\xff\n")
+    with pytest.raises(CorruptFile, match=str(match)):
+        describe(match)
+
+
+def test_final_matches_of_few_or_no_games_are_shown(tmp_path):
+    (tmp_path / "net.json").write_text('{"made": {"games": 20}}')
+    rates = {"win": 0.5, "win_gammon": 0.25, "lose_gammon": 0.0}
+    played = {"games": 2, "ppg": -0.5, "standard_error": None, "rates": rates, "luck_by": None}
+    none = {"games": 0, "ppg": None, "standard_error": None, "rates": None, "luck_by": None}
+    known = {**played, "games": 2000, "standard_error": 0.0123}
+    rows = [Row("a", played), Row("b", none), Row("c", None, "not installed"), Row("d", known)]
+    text = table(LoopResult(tmp_path, "0123", 1, rows, tmp_path, None, "none"))
+    lines = [line for line in text.splitlines() if line[:2] in ("a ", "b ", "c ", "d ")]
+    assert lines == [
+        "a                -0.500 ± ?            2   50.0%     25.0% to 0.0%",
+        "b                no games",
+        "c                not installed",
+        "d                -0.500 ± 0.012    2,000   50.0%     25.0% to 0.0%",
+    ]
+    record = {"net": "0123", "rows": [asdict(row) for row in rows]}
+    (tmp_path / "run.json").write_text(json.dumps({**RUN, "launches": [DONE]}))
+    (tmp_path / "result.json").write_text(json.dumps(record))
+    told = describe(tmp_path)
+    assert re.search(r"against a +-0.500 ± \? points a game in 2 games", told)
+    assert re.search(r"against b +no games", told)
 
 
 class Launch:
