@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from bgrl.errors import BgrlError
+from bgrl.files import is_integer
 
 log = logging.getLogger(__name__)
 
@@ -76,11 +77,7 @@ class MetricLog:
         A number that is not finite is written as null, since JSON has none.
         """
         line = {"step": step, "time": round(time.time(), 3), **metrics}
-        plain = {
-            key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in line.items()
-        }
-        self._file.write(json.dumps(plain, allow_nan=False) + "\n")
+        self._file.write(json.dumps(_finite(line), allow_nan=False) + "\n")
         self._file.flush()
         if self._run is not None:
             self._run.log(line)
@@ -107,20 +104,42 @@ class MetricLog:
 def read_metrics(path: str | os.PathLike) -> list[dict[str, Any]]:
     """The lines of a metrics file, by generation, where they name one, and step.
 
-    Of lines with equal step, generation and keys the last counts.
-    A line that is not JSON (the last words of a killed process) is named in a warning and left out.
+    Of lines with equal step, generation and keys the last counts. A number that is not finite is
+    None, as in what :class:`MetricLog` writes.
+    A line that is not JSON (the last words of a killed process), or of which step or generation is
+    no integer, or a value no scalar, is named in a warning and left out.
     """
     lines: dict[tuple, dict[str, Any]] = {}
     with open(path, encoding="utf-8", errors="replace") as file:
         for number, text in enumerate(file, 1):
             if not text.strip():
                 continue
-            try:
-                line = json.loads(text)
-                lines[(line["step"], line.get("generation"), tuple(sorted(line)))] = line
-            except (ValueError, KeyError, TypeError):
+            line = _line(text)
+            if line is None:
                 log.warning("left out: %s line %d is not a line of metrics", path, number)
+            else:
+                lines[line["step"], line.get("generation"), tuple(sorted(line))] = line
     return sorted(lines.values(), key=lambda line: (line.get("generation", 0), line["step"]))
+
+
+def _line(text: str) -> dict[str, Any] | None:
+    """What one line of a metrics file says, or None when it is no such line."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(line, dict) or any(isinstance(value, dict | list) for value in line.values()):
+        return None
+    numbers = is_integer(line.get("step")) and is_integer(line.get("generation", 0))
+    return _finite(line) if numbers else None
+
+
+def _finite(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The line with None for numbers that are not finite, which JSON has not."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in line.items()
+    }
 
 
 def _run_id(folder: Path) -> str:

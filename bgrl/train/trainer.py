@@ -27,6 +27,8 @@ from bgrl.files import (
     atomic_dir,
     atomic_write_bytes,
     atomic_write_json,
+    is_integer,
+    is_number,
     read_json,
 )
 from bgrl.game.outcomes import equity
@@ -411,7 +413,7 @@ class Trainer:
             "stream": self.stream.identity,
             "tensors": sorted(tensors),
         }
-        path = Path(folder) / f"step-{self.step:09d}"
+        path = Path(folder) / _step_folder(self.step)
         with atomic_dir(path) as beside:
             self.saved_net().weights({"step": self.step, **(made or {})}).write(beside)
             atomic_write_bytes(
@@ -435,7 +437,8 @@ class Trainer:
         on, are accepted and said in the log.
 
         Raises CorruptFile or SchemaMismatch, naming the file, when the checkpoint is not whole, of
-        another version, or of a net of another shape. The trainer is then as it was.
+        another version, of a net of another shape or type, or has numbers that no training leaves.
+        The trainer is then as it was.
         """
         found = checkpoints(folder)
         if not found:
@@ -447,11 +450,18 @@ class Trainer:
             VERSION,
         ):
             raise SchemaMismatch(f"{path / STATE_FILE}: not {FORMAT} version {VERSION}")
+        step, running_loss = state.get("step"), state.get("running_loss")
+        if not is_integer(step) or _step_folder(step) != path.name:
+            raise CorruptFile(f"{path / STATE_FILE}: its step is {step!r}")
+        if not (running_loss is None or is_number(running_loss)):
+            raise CorruptFile(f"{path / STATE_FILE}: its running_loss is {running_loss!r}")
+        if not isinstance(state.get("stream"), dict):
+            raise CorruptFile(f"{path / STATE_FILE}: its stream is {state.get('stream')!r}")
         try:
             tensors = load_tensors((path / TENSORS_FILE).read_bytes())
         except OSError as error:
             raise CorruptFile(f"{path / TENSORS_FILE}: {error.strerror}") from error
-        except SafetensorError as error:
+        except (SafetensorError, KeyError) as error:
             raise CorruptFile(f"{path / TENSORS_FILE}: not a whole file: {error}") from error
         kinds = ["weight", "exp_avg", "exp_avg_sq"] + (["average"] if self._averages else [])
         for kind in kinds:
@@ -463,6 +473,15 @@ class Trainer:
                         f"{path / TENSORS_FILE}: {kind}.{name} is {shape}, "
                         f"expected {list(parameter.shape)}"
                     )
+                if tensor.dtype != parameter.dtype:
+                    raise SchemaMismatch(
+                        f"{path / TENSORS_FILE}: {kind}.{name} is {tensor.dtype}, "
+                        f"expected {parameter.dtype}"
+                    )
+                if not tensor.isfinite().all():
+                    raise CorruptFile(
+                        f"{path / TENSORS_FILE}: {kind}.{name} has numbers that are not finite"
+                    )
         if state["stream"] != self.stream.identity:
             log.info("%s was written with other data; going on with the present data", path)
         self._set_weights([tensors[f"weight.{name}"] for name in self._names])
@@ -470,14 +489,18 @@ class Trainer:
             self._averages = [tensors[f"average.{name}"].to(self._device) for name in self._names]
         for name, parameter in zip(self._names, self._parameters, strict=True):
             self._optimizer.state[parameter] = {
-                "step": torch.tensor(float(state["step"]), device=self._device),
+                "step": torch.tensor(float(step), device=self._device),
                 "exp_avg": tensors[f"exp_avg.{name}"].to(self._device),
                 "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self._device),
             }
-        self.step = int(state["step"])
-        self._running_loss = state["running_loss"]
+        self.step = step
+        self._running_loss = running_loss
         self._checkpoint = path
         return True
+
+
+def _step_folder(step: int) -> str:
+    return f"step-{step:09d}"
 
 
 def checkpoints(folder: str | os.PathLike) -> list[Path]:

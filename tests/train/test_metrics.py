@@ -48,6 +48,22 @@ def test_resumed_steps_count_once_and_a_torn_line_is_named(tmp_path, caplog):
     assert f"{path} line 4" in caplog.text
 
 
+def test_lines_that_are_no_metrics_are_left_out(tmp_path, caplog):
+    path = tmp_path / "metrics.jsonl"
+    good = ['{"step": 2, "loss": NaN, "lr": 1e999}', '{"step": 1, "generation": 1}', '{"step": 1}']
+    bad = ["5", "[]", "null", '{"step": "1"}', '{"step": true}', '{"step": NaN}', '{"step": 1.5}']
+    bad += ['{"step": 1, "generation": "a"}', '{"step": 1, "generation": null}', '{"loss": 1}']
+    bad += ['{"step": 1, "loss": [NaN]}', "\xff"]
+    path.write_text("\n".join(bad + good))
+    assert read_metrics(path) == [
+        {"step": 1},
+        {"step": 2, "loss": None, "lr": None},
+        {"step": 1, "generation": 1},
+    ]
+    for number in range(1, len(bad) + 1):
+        assert f"{path} line {number} is not a line of metrics" in caplog.text
+
+
 def test_unknown_wandb_mode(tmp_path):
     with pytest.raises(BgrlError, match="wandb_mode is 'on', expected disabled, offline, online"):
         MetricLog(tmp_path / "metrics.jsonl", wandb_mode="on")

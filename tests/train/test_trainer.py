@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from oracles.training_data import generation, pip_lead_targets
 from oracles.walk import random_boards
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from bgrl.data import Window, WindowStream
 from bgrl.encoding import ENCODERS, get_encoder
@@ -373,6 +373,46 @@ def test_checkpoints_that_do_not_fit_are_refused(window, tmp_path):
     with pytest.raises(SchemaMismatch, match=r"trainer\.json: not bgrl\.trainer version 1"):
         trainer.resume(tmp_path)
     assert (trainer.step, trainer.saved_net().hash) == (0, before)
+
+
+def nan(tensor):
+    return np.full_like(tensor, np.nan)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("step", value) for value in ("x", -3, 4, 3.0, True, None, [])]
+    + [("running_loss", "x"), ("running_loss", math.nan), ("running_loss", [])]
+    + [("stream", None), ("stream", "x")]
+    + [("weight.layers.0.weight", nan), ("exp_avg.layers.0.bias", nan)]
+    + [("exp_avg_sq.layers.1.bias", np.float64), ("average.layers.1.bias", np.float16)],
+)
+def test_a_damaged_checkpoint_is_named_and_changes_nothing(window, tmp_path, key, value):
+    make(window, average=0.9).train(3, folder=tmp_path)
+    (path,) = checkpoints(tmp_path)
+    if callable(value):
+        tensors = load_file(path / "trainer.safetensors")
+        save_file({**tensors, key: value(tensors[key])}, path / "trainer.safetensors")
+    else:
+        state = json.loads((path / "trainer.json").read_text())
+        (path / "trainer.json").write_text(json.dumps({**state, key: value}))
+    trainer = make(window, average=0.9)
+    before = trainer.saved_net().hash
+    message = rf"{path}/trainer\.(json: its )?(safetensors: )?{key} (is|has)"
+    with pytest.raises((CorruptFile, SchemaMismatch), match=message):
+        trainer.resume(tmp_path)
+    assert (trainer.step, trainer.saved_net().hash) == (0, before)
+
+
+@pytest.mark.parametrize("key", ["step", "stream"])
+def test_a_checkpoint_that_lacks_something(window, tmp_path, key):
+    make(window).train(3, folder=tmp_path)
+    path = checkpoints(tmp_path)[0] / "trainer.json"
+    state = json.loads(path.read_text())
+    del state[key]
+    path.write_text(json.dumps(state))
+    with pytest.raises(CorruptFile, match=f"{path}: its {key} is None"):
+        make(window).resume(tmp_path)
 
 
 def test_other_data_are_said(window, tmp_path, caplog):
