@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from bgrl.errors import BgrlError, CorruptFile
 
@@ -181,7 +181,7 @@ def read_object(path: str | os.PathLike) -> dict[str, Any]:
     return data
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
     """Whether a JSON value is an integer; true and false, which are ints to Python, are none."""
     return isinstance(value, int) and not isinstance(value, bool)
 

@@ -1,6 +1,7 @@
 """Files are whole or absent."""
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,10 @@ from bgrl.files import (
     atomic_write_bytes,
     atomic_write_json,
     exclusive,
+    is_integer,
+    is_number,
     read_json,
+    read_object,
     remove_temporaries,
     sha256_file,
 )
@@ -110,3 +114,20 @@ def test_read_json_says_what_is_wrong(tmp_path):
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     with pytest.raises(CorruptFile, match=r"bytes\.json: not JSON: not UTF-8 at byte 0"):
         read_json(tmp_path / "bytes.json")
+
+
+def test_an_object_is_asked_for(tmp_path):
+    atomic_write_json(tmp_path / "a.json", {"a": 1})
+    assert read_object(tmp_path / "a.json") == {"a": 1}
+    for other in ([], None, 1, "a"):
+        atomic_write_json(tmp_path / "a.json", other)
+        with pytest.raises(CorruptFile, match=r"a\.json: not a JSON object"):
+            read_object(tmp_path / "a.json")
+
+
+def test_numbers_of_json():
+    values = json.loads(
+        '[0, -3, 2.5, true, "1", null, NaN, -Infinity, [], 1e400, 1%s]' % ("0" * 400)
+    )
+    assert [value for value in values if is_integer(value)] == [0, -3, 10**400]
+    assert [value for value in values if is_number(value)] == [0, -3, 2.5]

@@ -25,7 +25,13 @@ from bgrl.evaluate.stats import (
     plus_minus,
     variance_ratio,
 )
-from bgrl.files import atomic_write_bytes, atomic_write_json, read_object
+from bgrl.files import (
+    atomic_write_bytes,
+    atomic_write_json,
+    is_integer,
+    is_number,
+    read_object,
+)
 from bgrl.game import BACKGAMMON, Variant
 from bgrl.players import Player
 from bgrl.processes import Lost, Started, run_in_processes
@@ -59,7 +65,7 @@ class PairRecord:
     def from_dict(cls, data: dict[str, Any]) -> "PairRecord":
         """Of a line's content; raises KeyError, TypeError or ValueError if no match writes that."""
         pair = data["pair"]
-        if not (_is_integer(pair) and 0 <= pair < 2**63):
+        if not (is_integer(pair) and 0 <= pair < 2**63):
             raise ValueError(f"pair {pair!r} is no pair's number")
         columns = data["outcomes"], data["luck"], data["plies"], data["checks"]
         first, second = (_game(*values) for values in zip(*columns, strict=True))
@@ -67,20 +73,15 @@ class PairRecord:
 
 
 def _game(outcome: Any, luck: Any, plies: Any, check: Any) -> GameResult:
-    if not (_is_integer(outcome) and 1 <= abs(outcome) <= 3):
+    if not (is_integer(outcome) and 1 <= abs(outcome) <= 3):
         raise ValueError(f"outcome {outcome!r} is not ±1, ±2 or ±3")
-    # NaN fails this, too.
-    if not (isinstance(luck, float) or _is_integer(luck)) or not abs(luck) < MOST_LUCK:
+    if not (is_number(luck) and abs(luck) < MOST_LUCK):
         raise ValueError(f"luck {luck!r} is no number of points")
-    if not (_is_integer(plies) and 1 <= plies <= MAX_PLIES):
+    if not (is_integer(plies) and 1 <= plies <= MAX_PLIES):
         raise ValueError(f"plies {plies!r} is no number of turns")
     if not (isinstance(check, str) and CHECK.fullmatch(check)):
         raise ValueError(f"check {check!r} is not 16 hexadecimal digits")
     return GameResult(outcome, float(luck), plies, int(check, 16))
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

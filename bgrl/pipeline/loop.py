@@ -26,7 +26,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from bgrl.data import Generation, Window, WindowStream
 from bgrl.encoding import get_encoder
@@ -36,7 +36,7 @@ from bgrl.evaluate.fast import fast_player
 from bgrl.evaluate.luck import LuckEvaluator
 from bgrl.evaluate.report import run_report
 from bgrl.export import export_net
-from bgrl.files import atomic_write_json, read_object
+from bgrl.files import atomic_write_json, is_integer, read_object
 from bgrl.game import get_variant
 from bgrl.nets import FastNet, Net, Weights, load_net, save_net
 from bgrl.nets.weights import read_description
@@ -253,8 +253,8 @@ class Loop:
             for spec in self.opponents if self.opponent_games else ():
                 opponent = self._opponent(spec)
                 if opponent is not None:
-                    folder = _match_name(name, spec)
-                    match = self._match(player, opponent, self.opponent_games, folder)
+                    own = _match_name(name, spec)
+                    match = self._match(player, opponent, self.opponent_games, own)
                     line |= {f"ppg_{spec}": match.ppg, f"ppg_error_{spec}": match.standard_error}
             if self.gate_games:
                 gate = self._match(player, self._player(kept[-1]), self.gate_games, f"{name}-gate")
@@ -344,8 +344,8 @@ class Loop:
         except MissingExtra as error:
             return Row(spec, None, str(error))
         luck = luck_evaluator(player) if self.final_luck else None
-        folder = _match_name("final", spec)
-        match = self._match(player, opponent, self.final_games, folder, luck)
+        own = _match_name("final", spec)
+        match = self._match(player, opponent, self.final_games, own, luck)
         return Row(spec, match.to_json())
 
     def _state(self) -> tuple[int, list[int]]:
@@ -357,7 +357,7 @@ class Loop:
                 raise BgrlError(f"{path} is not the state of a loop")
             done, kept = state.get("done"), state.get("kept")
             # Generation 0 is the untrained net.
-            if type(done) is not int or done < 0 or not _are_kept(kept, range(done + 1)):
+            if not is_integer(done) or done < 0 or not _are_kept(kept, range(done + 1)):
                 raise CorruptFile(f"{path}: {done!r} generations done, {kept!r} kept")
             return done, kept
         if self.start:
@@ -405,7 +405,7 @@ class Loop:
     def _step(self, generation: int) -> int:
         path = self._net(generation) / "net.json"
         step = read_description(path.parent).get("made", {}).get("step")
-        if type(step) is not int or step < 0:
+        if not is_integer(step) or step < 0:
             raise CorruptFile(f"{path}: its step is {step!r}, expected a count of training steps")
         return step
 
@@ -430,11 +430,11 @@ def _name(generation: int) -> str:
     return f"gen-{generation:04d}"
 
 
-def _are_kept(kept: Any, generations: range) -> bool:
+def _are_kept(kept: Any, generations: range) -> TypeGuard[list[int]]:
     """Whether these are some of the generations, in order, the first one among them."""
     return (
         isinstance(kept, list)
-        and all(type(generation) is int for generation in kept)
+        and all(map(is_integer, kept))
         and kept == [generation for generation in generations if generation in kept]
         and generations[0] in kept
     )

@@ -10,10 +10,10 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from bgrl.errors import BgrlError, SchemaMismatch
-from bgrl.files import atomic_write_json, read_json
+from bgrl.files import atomic_write_json, is_integer, is_number, read_json
 from bgrl.game.board import SLOTS
 from bgrl.game.dice import next_below
-from bgrl.game.plays import apply_play
+from bgrl.game.plays import MAX_PLAYS, apply_play
 from bgrl.nets import FastNet
 from bgrl.players.net import NetPlayer
 from bgrl.players.player import EquityPlayer, swapped
@@ -44,7 +44,8 @@ class Misses:
     depth: int = 3
 
     def __post_init__(self) -> None:
-        if not (0 <= self.rate <= 1 and 0 < self.scale < math.inf and self.depth >= 1):
+        numbers = is_number(self.rate) and is_number(self.scale)
+        if not (numbers and 0 <= self.rate <= 1 and self.scale > 0 and _is_count(self.depth, 1)):
             raise BgrlError(
                 f"misses need a rate of 0 to 1, a positive scale and a depth from 1: {self}"
             )
@@ -146,6 +147,18 @@ class MeasuredRating:
     games: int
     seed: int
 
+    def __post_init__(self) -> None:
+        numbers = (self.value, self.error, self.anchor_rating, self.scale)
+        if not (
+            all(map(is_number, numbers))
+            and self.error >= 0
+            and self.scale > 0
+            and isinstance(self.anchor, str)
+            and is_integer(self.games)
+            and is_integer(self.seed)
+        ):
+            raise BgrlError(f"a measured rating needs finite numbers and an anchor: {self}")
+
 
 @dataclass(frozen=True)
 class MeasuredPr:
@@ -155,6 +168,16 @@ class MeasuredPr:
     error: float
     decisions: int
     judge: str
+
+    def __post_init__(self) -> None:
+        if not (
+            is_number(self.value)
+            and is_number(self.error)
+            and min(self.value, self.error) >= 0
+            and is_integer(self.decisions)
+            and isinstance(self.judge, str)
+        ):
+            raise BgrlError(f"a measured PR needs numbers of 0 or more and a judge: {self}")
 
 
 @dataclass(frozen=True)
@@ -167,13 +190,19 @@ class Measured:
     rating: MeasuredRating | None = None
     pr: MeasuredPr | None = None
 
+    def __post_init__(self) -> None:
+        if not all(isinstance(text, str) for text in (self.net, self.command, self.date)):
+            raise BgrlError(f"what was measured needs a net, a command and a date: {self}")
+
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Measured":
-        """Of ``dataclasses.asdict``; raises TypeError or KeyError if it is not that."""
+        """Of ``dataclasses.asdict``; raises BgrlError, TypeError or KeyError if it is not that."""
         rating, pr = data["rating"], data["pr"]
-        return cls(
-            **data | {"rating": rating and MeasuredRating(**rating), "pr": pr and MeasuredPr(**pr)}
-        )
+        parts = {
+            "rating": None if rating is None else MeasuredRating(**rating),
+            "pr": None if pr is None else MeasuredPr(**pr),
+        }
+        return cls(**data | parts)
 
 
 @dataclass(frozen=True)
@@ -198,10 +227,12 @@ class Level:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise BgrlError(f"a level needs a name, not {self.name!r}")
-        if not isinstance(self.plies, int) or not 0 <= self.plies <= MAX_PLIES:
+        if not is_integer(self.plies) or not 0 <= self.plies <= MAX_PLIES:
             raise BgrlError(f"a level looks 0 to {MAX_PLIES} plies ahead, not {self.plies!r}")
-        if self.keep is not None and (not isinstance(self.keep, int) or self.keep < 1):
-            raise BgrlError(f"a level's pruner keeps at least 1 play, not {self.keep!r}")
+        if self.keep is not None and not _is_count(self.keep, 1):
+            raise BgrlError(
+                f"a level's pruner keeps at least 1 play, at most {MAX_PLAYS}, not {self.keep!r}"
+            )
 
     @property
     def plain(self) -> bool:
@@ -236,16 +267,16 @@ class Level:
     def from_json(cls, data: Any, where: str) -> "Level":
         """The level of :meth:`to_json`; raises BgrlError, naming ``where``, if it is none."""
         try:
-            filters = data["filters"]
-            root = [chosen and _filter(chosen) for chosen in filters["root"]]
+            filters, misses, measured = data["filters"], data["misses"], data["measured"]
+            root = [None if chosen is None else _filter(chosen) for chosen in filters["root"]]
             return cls(
                 data["name"],
                 data["plies"],
                 Filters(tuple(root), _filter(filters["reply"])),
                 data["keep"],
-                data["misses"] and Misses(**data["misses"]),
+                None if misses is None else Misses(**misses),
                 Style(**data["style"]),
-                data["measured"] and Measured.from_json(data["measured"]),
+                None if measured is None else Measured.from_json(measured),
             )
         except KeyError as error:
             raise BgrlError(f"{where}: not a level: it has no {error}") from error
@@ -253,10 +284,17 @@ class Level:
             raise BgrlError(f"{where}: not a level: {error}") from error
 
 
+def _is_count(value: Any, least: int = 0) -> bool:
+    """Whether it is a number of plays that a roll can have."""
+    return is_integer(value) and least <= value <= MAX_PLAYS
+
+
 def _filter(data: dict[str, Any]) -> MoveFilter:
     chosen = MoveFilter(**data)
-    if not all(isinstance(count, int) and count >= 0 for count in chosen[:2]):
-        raise BgrlError(f"a filter's accept and extra are counts of plays: {chosen}")
+    if not (all(map(_is_count, chosen[:2])) and is_number(chosen.threshold)):
+        raise BgrlError(
+            f"a filter's accept and extra are counts of plays, its threshold is points: {chosen}"
+        )
     return chosen._replace(threshold=float(chosen.threshold))
 
 

@@ -1,12 +1,12 @@
 """Styles: which of the plays that are nearly the best one a level likes most."""
 
-import math
 from dataclasses import astuple, dataclass
 
 import numpy as np
 from numba import njit
 
 from bgrl.errors import BgrlError
+from bgrl.files import is_number
 from bgrl.game.board import BAR, POINTS
 
 # A play's features, as the mover leaves the board: see :func:`features`.
@@ -30,9 +30,10 @@ class Style:
     back: float = 0.0
 
     def __post_init__(self) -> None:
-        numbers = astuple(self)[1:]
-        if not (all(math.isfinite(number) for number in numbers) and self.loss >= 0):
-            raise BgrlError(f"a style needs a loss of 0 or more and finite weights: {self}")
+        name, *numbers = astuple(self)
+        named = isinstance(name, str) and name
+        if not (named and all(map(is_number, numbers)) and self.loss >= 0):
+            raise BgrlError(f"a style needs a name, a loss of 0 or more and finite weights: {self}")
 
     @property
     def weights(self) -> tuple[float, ...]:

@@ -1,6 +1,7 @@
 """Levels as data and as players."""
 
 import json
+import math
 import pickle
 from dataclasses import replace
 
@@ -48,6 +49,18 @@ WHOLE = Level(
 )
 
 
+def filters(wrong):
+    """Filters with something wrong in one of them."""
+    chosen = {"accept": 0, "extra": 4, "threshold": 0.1}
+    return {"root": [None, chosen | wrong], "reply": chosen}
+
+
+def measured(part=None, **changes):
+    """WHOLE's measured figures with some changed."""
+    data = WHOLE.to_json()["measured"]
+    return data | ({part: data[part] | changes} if part else changes)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A checkpoint with a smaller one inside, and beside it the folder for a level."""
@@ -78,11 +91,57 @@ def test_a_level_comes_back_from_json():
         ({"misses": {"rate": 2, "scale": 1, "depth": 3}}, "rate of 0 to 1"),
         ({"misses": {"rate": 1, "scale": "wide", "depth": 3}}, "not a level"),
         ({"misses": {"rate": 1, "scale": 1, "deep": 3}}, "'deep'"),
+        *(
+            ({"misses": {"rate": 1, "scale": 1, "depth": 3} | wrong}, "misses need a rate")
+            for wrong in (
+                {"depth": 2.5}, {"depth": 1e30}, {"depth": 10**30}, {"depth": True}, {"depth": "3"},
+                {"depth": 0}, {"rate": True}, {"rate": math.nan}, {"scale": math.inf},
+                {"scale": 10**400},
+            )
+        ),
+        ({"misses": {}}, "'rate'"),
+        ({"misses": False}, "not a level"),
+        ({"plies": True}, "0 to 3 plies"),
+        ({"plies": 2.0}, "0 to 3 plies"),
+        ({"keep": True}, "at least 1 play"),
+        ({"keep": 10**30}, "at least 1 play, at most 20475"),
+        *(
+            ({"filters": filters(wrong)}, "counts of plays, its threshold is points")
+            for wrong in (
+                {"threshold": math.nan}, {"threshold": math.inf}, {"threshold": None},
+                {"threshold": True}, {"accept": True}, {"accept": 1.5}, {"extra": 10**30},
+            )
+        ),
+        ({"filters": {"root": [{}], "reply": {"accept": 1}}}, "'accept'"),
+        ({"filters": {"root": [0], "reply": {"accept": 1}}}, "not a level"),
         ({"filters": {"root": []}}, "no 'reply'"),
         ({"filters": {"root": [{"accept": -1, "extra": 0, "threshold": 0}]}}, "counts of plays"),
         ({"style": {"name": "wild", "loss": -1}}, "loss of 0 or more"),
         ({"style": None}, "not a level"),
+        ({"style": {"name": 5}}, "a style needs a name"),
+        ({"style": {"name": "wild", "hits": True}}, "finite weights"),
+        ({"style": {"name": "wild", "hits": 10**400}}, "finite weights"),
+        ({"style": {"name": "wild", "loss": math.nan}}, "loss of 0 or more"),
         ({"measured": {"net": "x"}}, "no 'rating'"),
+        ({"measured": {}}, "no 'rating'"),
+        ({"measured": measured(net=None)}, "what was measured needs a net"),
+        *(
+            ({"measured": measured("rating", **wrong)}, "a measured rating needs finite numbers")
+            for wrong in (
+                {"value": "abc"}, {"value": None}, {"value": math.nan}, {"error": -1},
+                {"anchor": 5}, {"anchor_rating": math.inf}, {"scale": 0}, {"games": 2.5},
+                {"seed": True},
+            )
+        ),
+        *(
+            ({"measured": measured("pr", **wrong)}, "a measured PR needs numbers of 0 or more")
+            for wrong in (
+                {"value": None}, {"value": "13"}, {"value": -1}, {"error": math.nan},
+                {"decisions": "10"}, {"judge": None},
+            )
+        ),
+        ({"measured": measured() | {"rating": {}}}, "'value'"),
+        ({"measured": measured() | {"pr": 0}}, "not a level"),
         ({"format": "bgrl.net"}, "format"),
         ({"version": 2}, "version 2; this bgrl reads 1"),
         ({"name": "other"}, "unlike its folder"),
@@ -90,7 +149,7 @@ def test_a_level_comes_back_from_json():
         ({"net": "../net"}, "the name of a folder beside it"),
         ({"net": None}, "the name of a folder beside it"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_level_file_is_refused_by_name(folder, change, message):
     path = write_level(WHOLE, folder, "net", "net/small")
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
