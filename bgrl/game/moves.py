@@ -1,5 +1,6 @@
 """One checker, one die: what may be moved, and why not. For people; the kernels are in `plays`."""
 
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,12 @@ class Move(NamedTuple):
 
 
 def checked_dice(dice: object) -> Dice:
-    """``dice`` as two ints of 1 to 6; BgrlError if that is not what it is."""
+    """``dice`` as two ints of 1 to 6; BgrlError if that is not what it is.
+
+    A set, which holds no doubles, or a dict is no roll.
+    """
+    if isinstance(dice, Set | Mapping):
+        raise BgrlError(f"dice are two numbers from 1 to 6 in an order, not {dice!r}")
     try:
         die1, die2 = (int(die) for die in dice if die == int(die))  # type: ignore[attr-defined]
     except (TypeError, ValueError, OverflowError):

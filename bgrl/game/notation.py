@@ -1,13 +1,13 @@
 """Plays, and their notation both ways."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import combinations, pairwise
 
 import numpy as np
 
-from bgrl.errors import BgrlError, IllegalPlay
+from bgrl.errors import IllegalPlay
 from bgrl.game.board import BAR, OFF
 from bgrl.game.moves import (
     Dice,
@@ -71,7 +71,7 @@ def legal_plays(position: Position, dice: Dice) -> list[Play]:
     The list is empty if nothing can be played or the game is over: the turn then passes as
     ``position.swap()``. Raises BgrlError if ``dice`` are not two numbers from 1 to 6.
     """
-    dice = _roll(dice)
+    dice = checked_dice(dice)
     if position.is_over:
         return []
     buffer = new_play_buffer()
@@ -83,13 +83,6 @@ def legal_plays(position: Position, dice: Dice) -> list[Play]:
         moves = list(_moves_of(row, position.board))
         plays.append(Play(dice, moves, Position(after, position.variant)))
     return plays
-
-
-def _roll(dice: object) -> Dice:
-    """The two dice, or BgrlError. A set, which holds no doubles, or a dict is no roll."""
-    if isinstance(dice, Set | Mapping):
-        raise BgrlError(f"dice are two numbers from 1 to 6 in an order, not {dice!r}")
-    return checked_dice(dice)
 
 
 def _moves_of(row: np.ndarray, board: np.ndarray) -> Iterator[Move]:
@@ -147,7 +140,7 @@ def parse_play(position: Position, dice: Dice, text: str) -> Play:
     Raises IllegalPlay with the reason if the text is unreadable, if the rules do not allow the
     play, or if it describes several; BgrlError if ``dice`` are not two numbers from 1 to 6.
     """
-    dice = _roll(dice)
+    dice = checked_dice(dice)
     refused = f"{text.strip()!r} with {dice[0]}-{dice[1]}"
     if position.is_over:
         raise IllegalPlay(f"{refused}: the game is over")
