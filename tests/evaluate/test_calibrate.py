@@ -155,8 +155,8 @@ def test_bad_wishes_are_refused_and_nothing_is_written(folder, capsys):
         (["rating=800", "games=3"], "games is 3, expected an even number"),
         (["net=nowhere"], "nowhere"),
         (["style=wild"], "no style 'wild'"),
-        (["plies=4"], "0 to 3 plies"),
-        (["miss_rate=2", "pr=20"], "rate of 0 to 1"),
+        (["plies=4"], "plies is 4, expected 0 to 3"),
+        (["miss_rate=2", "pr=20"], "miss_rate is 2.0, expected 0 to 1"),
         (["anchor=nobody"], "unknown player 'nobody'"),
         (["pr=1000"], "1000 out of reach"),
     ):

@@ -149,7 +149,7 @@ def test_the_command_fails_on_a_difference(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["positions=0"], "positions and workers must be 1 or more"),
+        (["positions=0"], "positions is 0, expected at least 1"),
         (["players=[]"], "at least one player"),
         (["engines=[xg]"], "no engine 'xg'"),
         (["players=[nobody]", "engines=[gnubg]"], "unknown player 'nobody'"),
