@@ -12,7 +12,13 @@ from bgrl.game import Position
 def test_it_serves_until_interrupted_and_logs_on_demand(tmp_path):
     command = [sys.executable, "-m", "bgrl", "serve", "player=pubeval", "port=0", "log=true"]
     served = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell's background jobs inherit that they ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         first = served.stdout.readline()
