@@ -30,7 +30,7 @@ def answer(player: Player, line: str) -> str:
     It accepts a double if its cubeless equity is above TAKE_POINT, and always where it estimates
     none. Raises InvalidPosition for anything but the board string of a game that goes on.
     """
-    position, state = parse_fibs(line, player.variant)
+    position, state = parse_fibs(line, player.variant, sender="gnubg")
     if state.offer is not None:
         return "accept" if _takes(player, position) else "reject"
     if state.dice is None:
