@@ -69,6 +69,7 @@ def test_dense_flops_are_those_that_torch_counts(net):
     assert saved == 4 * net.encoder.n_inputs * 16 - 2 * 12 * 16
 
 
+@pytest.mark.slow
 def test_the_games_that_are_timed_are_those_of_self_play(net, tmp_path):
     made = generate(FastNet.from_net(net), tmp_path / "g", seed=3, games=8, lam=LAM, workers=0)
     (rows,) = (read_positions(shard) for shard in made.shards)
