@@ -217,19 +217,17 @@ def _nets(
     """The nets of a bundle, each once."""
     playing: dict[str, list[tuple[Level, FastNet | None]]] = {}
     for level, weights in levels:
-        if (level.name in pruners) != (level.keep is not None):
-            raise BgrlError(
-                f"level {level.name} {'has no pruner' if level.keep is None else 'takes a pruner'}"
-            )
-        pruner = FastNet(pruners[level.name]) if level.name in pruners else None
-        playing.setdefault(weights.hash, []).append((level, pruner))
+        pruner = pruners.get(level.name)
+        level.check_pruner(pruner)
+        small = FastNet(pruner) if pruner else None
+        playing.setdefault(weights.hash, []).append((level, small))
     sources: dict[str, _Source] = {}
     for _, weights in levels:
         users = playing[weights.hash]
         named = next((level for level, _ in users if level.plain), users[0][0])
         sources.setdefault(weights.hash, _Source(named.name, weights, users, None))
     by_level = {level.name: sources[weights.hash] for level, weights in levels}
-    small: dict[str, _Source] = {}
+    smaller_sources: dict[str, _Source] = {}
     new = [(name, weights) for name, weights in pruners.items() if weights.hash not in sources]
     for level_name, weights in [*new, *smaller.items()]:
         if level_name not in by_level:
@@ -240,12 +238,13 @@ def _nets(
                 f"the smaller net for level {level_name} plays {weights.variant.name}, not "
                 f"{full.weights.variant.name}"
             )
-        if full.name in small and small[full.name].weights.hash == weights.hash:
+        known = smaller_sources.get(full.name)
+        if known and known.weights.hash == weights.hash:
             continue
-        if weights.hash in sources or full.name in small:
+        if weights.hash in sources or known:
             raise BgrlError(f"level {level_name}: its net has a smaller one already, or is that")
-        small[full.name] = _Source(f"{full.name}{SMALLER_SUFFIX}", weights, [], full.name)
-    return [*sources.values(), *small.values()]
+        smaller_sources[full.name] = _Source(f"{full.name}{SMALLER_SUFFIX}", weights, [], full.name)
+    return [*sources.values(), *smaller_sources.values()]
 
 
 def _write_bearoff(folder: Path, checkers: int) -> CompactBearoff:

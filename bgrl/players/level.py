@@ -234,6 +234,12 @@ class Level:
                 f"a level's pruner keeps at least 1 play, at most {MAX_PLAYS}, not {self.keep!r}"
             )
 
+    def check_pruner(self, pruner: object | None) -> None:
+        """Raise BgrlError unless a pruner is given exactly where the level takes one."""
+        if (pruner is None) != (self.keep is None):
+            wanted = "takes a pruner" if pruner is None else "has no pruner"
+            raise BgrlError(f"level {self.name} {wanted}")
+
     @property
     def plain(self) -> bool:
         """Whether it plays as its net does by itself."""
@@ -366,9 +372,7 @@ class LevelPlayer(SearchPlayer):
         bearoff: Bearoff | None = None,
         pruner: FastNet | None = None,
     ):
-        if (pruner is None) != (level.keep is None):
-            wanted = "takes a pruner" if pruner is None else "has no pruner"
-            raise BgrlError(f"level {level.name} {wanted}")
+        level.check_pruner(pruner)
         pruning = Pruner(pruner, level.keep) if pruner and level.keep else None
         searcher = Searcher(net, level.plies, level.filters, bearoff, pruner=pruning)
         super().__init__(searcher, level.name)
