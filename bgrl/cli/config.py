@@ -19,6 +19,7 @@ class NetConfig:
 class TrainerConfig:
     """Arguments of bgrl.train.Trainer."""
 
+    optimizer: str = MISSING
     weight_decay: float = MISSING
     grad_clip: float = MISSING
     average: float = MISSING
@@ -218,6 +219,7 @@ class LoopConfig:
     variant: str = MISSING
     start: Path | None = MISSING
     after: str | None = MISSING
+    taught: float = MISSING
     seed: int = MISSING
     workers: int | None = MISSING
     net: NetConfig = field(default_factory=NetConfig)

@@ -8,6 +8,7 @@ from bgrl.cli.config import LoopConfig
 from bgrl.cli.describe import points
 from bgrl.cli.nets import cores
 from bgrl.cli.record import run_folder
+from bgrl.errors import BgrlError
 from bgrl.files import read_json
 from bgrl.nets import Weights
 from bgrl.pipeline import Loop, LoopResult
@@ -27,6 +28,7 @@ def run(config: LoopConfig, launch: Launch) -> None:
         hidden=tuple(config.net.hidden),
         variant=config.variant,
         start=config.start,
+        taught=config.taught,
         seed=config.seed,
         workers=cores() if config.workers is None else config.workers,
         lam=tuple(config.selfplay.lam),
@@ -52,6 +54,8 @@ def run(config: LoopConfig, launch: Launch) -> None:
         wandb=config.wandb,
         record=launch.resolved,
     )
+    if config.taught and not (config.start or config.after):
+        raise BgrlError("taught: there is no teacher without start or after")
     if config.after and not config.start:
         loop = replace(loop, start=_earlier(config, config.after))
     read = {"start": Weights.load(loop.start).hash} if loop.start else {}

@@ -83,9 +83,10 @@ class Loop:
     """A run of `generations` in `folder`.
 
     encoder, hidden, variant: of the net. start: the checkpoint to begin with, such a net or a
-    narrower one, which grows; None begins with an untrained one. seed: of its first weights, the
-    dice and the batches. workers: self-play processes; 0 plays in this one. They don't change what
-    is made.
+    narrower one, which grows; None begins with an untrained one. taught: above 0 the net begins
+    untrained, of any shape, and `start` is its teacher: in this share of the generations, the first
+    ones, that net plays the games. seed: of the first weights, the dice and the batches. workers:
+    self-play processes; 0 plays in this one. They don't change what is made.
 
     games: self-play games a generation. lam: λ of the returns. exact: 0 for returns with the luck
     of the dice, or the share of the games to play and to take it off (each takes 50 times as long,
@@ -126,6 +127,7 @@ class Loop:
     hidden: tuple[int, ...] = (128, 32)
     variant: str = "backgammon"
     start: Path | None = None
+    taught: float = 0.0
     seed: int = 1
     workers: int = 1
     lam: tuple[float, ...] = (0.7,)
@@ -168,7 +170,7 @@ class Loop:
             values = getattr(self, name)
             if not values or not all(0 <= value <= 1 for value in values):
                 raise BgrlError(f"{name} is {list(values)}, expected values of 0 to 1")
-        for name in ("scatter", "revive"):
+        for name in ("scatter", "revive", "taught"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BgrlError(f"{name} is {getattr(self, name)}, expected 0 to 1")
         if not 0 < self.passes < math.inf:
@@ -184,10 +186,15 @@ class Loop:
             raise BgrlError(f"{self.pruner} is a net for {plays}, but the run plays {self.variant}")
         if self.start:
             begin = Weights.load(self.start)
+            if self.taught and begin.variant.name != self.variant:
+                raise BgrlError(
+                    f"{self.start} is a net for {begin.variant.name}, "
+                    f"but the run plays {self.variant}"
+                )
             asked = (encoder.name, self.hidden, self.variant)
             found = (begin.encoder.name, begin.hidden, begin.variant.name)
             fits = asked[::2] == found[::2] and len(self.hidden) == len(begin.hidden)
-            if not fits or any(map(int.__gt__, begin.hidden, self.hidden)):
+            if not self.taught and (not fits or any(map(int.__gt__, begin.hidden, self.hidden))):
                 raise BgrlError(f"{self.start} is a net of {found}, but the run asks for {asked}")
         for spec in (*self.opponents, *self.final_opponents):
             self._opponent(spec)
@@ -218,10 +225,12 @@ class Loop:
     def _selfplay(self, generation: int, kept: list[int]) -> Generation:
         """The generation's games, by the newest net kept that was there when they could begin."""
         newest = generation - (2 if self.overlap else 1)
-        player = max(number for number in kept if number <= max(newest, 0))
+        player = self._net(max(number for number in kept if number <= max(newest, 0)))
+        if self.start and generation <= self.taught * self.generations:
+            player = self.start
         exact = self._share_of(self.exact, generation) > 0
         return generate(
-            FastNet.load(self._net(player)),
+            FastNet.load(player),
             self.folder / "shards" / _name(generation),
             seed=self.seed,
             first_game=(generation - 1) * self.games,
@@ -360,7 +369,7 @@ class Loop:
             if not is_integer(done) or done < 0 or not _are_kept(kept, range(done + 1)):
                 raise CorruptFile(f"{path}: {done!r} generations done, {kept!r} kept")
             return done, kept
-        if self.start:
+        if self.start and not self.taught:
             net = load_net(self.start).grown(self.hidden, self.seed)
         else:
             net = Net(get_encoder(self.encoder), self.hidden, get_variant(self.variant))

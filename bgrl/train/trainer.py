@@ -53,10 +53,12 @@ _PART_ROWS = 2048
 _GPU_CHECK_EVERY = 50
 # Weight of the past in the running loss that divergence is judged by.
 _RUNNING_DECAY = 0.98
+OPTIMIZERS = ("adamw", "muon")
 
 
 def check_options(
     *,
+    optimizer: str = "adamw",
     weight_decay: float = 0.0,
     grad_clip: float = 1.0,
     average: float = 0.0,
@@ -65,6 +67,9 @@ def check_options(
     **others: Any,
 ) -> None:
     """Raise BgrlError when a Trainer can't have these options; ``others`` need no check."""
+    if optimizer not in OPTIMIZERS:
+        known = ", ".join(OPTIMIZERS)
+        raise BgrlError(f"trainer.optimizer is {optimizer!r}, expected one of {known}")
     for name, value in (
         ("weight_decay", weight_decay),
         ("grad_clip", grad_clip),
@@ -81,14 +86,17 @@ def check_options(
 
 
 class Trainer:
-    """Fits `net`, which is changed in place, to `stream` by AdamW on binary cross-entropy.
+    """Fits `net`, which is changed in place, to `stream` by binary cross-entropy.
 
     The loss is the mean over batch and outputs of the cross-entropy between the net's five
     probabilities and the targets, in float32 from logits, whatever precision the layers use. What
     is impossible in a position has target 0; the net's users clamp what is left of it.
 
-    learning_rate: step -> learning rate, such as a :class:`bgrl.train.Schedule`. betas,
-    weight_decay: AdamW's. grad_clip: the largest norm of a step's gradient, 0 for no limit.
+    learning_rate: step -> learning rate, such as a :class:`bgrl.train.Schedule`. optimizer: "adamw",
+    or "muon" for the hidden layers' matrices (Jordan et al. 2024: each step is made orthogonal, so
+    that rare inputs learn as fast as frequent ones), scaled to AdamW's rates (Liu et al. 2025), and
+    AdamW for the rest. betas: AdamW's. weight_decay: of either. grad_clip: the largest norm of a
+    step's gradient, 0 for no limit.
     average: decay of an exponential average of the weights, which is then what is validated and
     saved as the net; 0 for none. device: "cpu", "cuda", ...; `mixed_precision` runs the layers in
     bfloat16 and `compile` fuses them with torch.compile, which both pay on a GPU. On a CPU without
@@ -106,6 +114,7 @@ class Trainer:
         stream: WindowStream,
         learning_rate: Callable[[int], float],
         *,
+        optimizer: str = "adamw",
         betas: tuple[float, float] = (0.9, 0.999),
         weight_decay: float = 0.0,
         grad_clip: float = 1.0,
@@ -123,6 +132,7 @@ class Trainer:
                 f"the net plays {net.variant.name}, the window holds {stream.window.variant.name}"
             )
         check_options(
+            optimizer=optimizer,
             weight_decay=weight_decay,
             grad_clip=grad_clip,
             average=average,
@@ -141,9 +151,24 @@ class Trainer:
         self._names = [name for name, _ in net.named_parameters()]
         self._parameters = list(net.parameters())
         self._averages = [p.detach().clone() for p in self._parameters] if average else []
-        self._optimizer = torch.optim.AdamW(
-            self._parameters, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True
+        orthogonal = (
+            [layer.weight for layer in self.net.linears[:-1]] if optimizer == "muon" else []
         )
+        others = [p for p in self._parameters if all(p is not q for q in orthogonal)]
+        # What an optimizer remembers of each parameter, besides the number of steps.
+        self._moments = [
+            ("exp_avg", "exp_avg_sq") if any(p is q for q in others) else ("momentum_buffer",)
+            for p in self._parameters
+        ]
+        self._optimizers: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW(others, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
+        ]
+        if orthogonal:
+            self._optimizers.append(
+                torch.optim.Muon(
+                    orthogonal, lr=0.0, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"
+                )
+            )
         self._mixed_precision = mixed_precision
         self._first_layer: FirstLayer | None = None
         if self._device.type == "cpu" and not mixed_precision and not compile:
@@ -232,8 +257,9 @@ class Trainer:
 
     def train_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One step of the optimizer; returns loss and gradient norm, as scalars on the device."""
-        for group in self._optimizer.param_groups:
-            group["lr"] = self.learning_rate(self.step)
+        for optimizer in self._optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = self.learning_rate(self.step)
         size = _PART_ROWS if self._device.type == "cpu" else len(batch.boards)
         starts = range(0, len(batch.boards), size)
         results = [
@@ -248,7 +274,8 @@ class Trainer:
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
             parameter.grad = gradient
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.grad_clip or math.inf)
-        self._optimizer.step()
+        for optimizer in self._optimizers:
+            optimizer.step()
         if self._averages:
             # The average of the first steps, then one of the last 1 / (1 - decay) or so.
             weight = max(1 - self.average, 1 / (self.step + 1))
@@ -290,9 +317,10 @@ class Trainer:
                 for tensor in (tensors[name], averages.get(name)):
                     if tensor is not None:
                         tensor[at] = 0.0 if new is None else new[at]
-                for moment in ("exp_avg", "exp_avg_sq"):
-                    if moment in self._optimizer.state[tensors[name]]:
-                        self._optimizer.state[tensors[name]][moment][at] = 0.0
+                memory = self._memory(tensors[name])
+                for moment in self._moments[self._names.index(name)]:
+                    if moment in memory:
+                        memory[moment][at] = 0.0
         return found
 
     def _gradients(self, batch: Batch, rows: slice) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -375,6 +403,13 @@ class Trainer:
             "val_equity_error": float(np.sqrt(np.mean(np.square(error)))),
         }
 
+    def _memory(self, parameter: Tensor) -> dict[str, Any]:
+        """What the optimizer of `parameter` remembers of it; filled in by its first step."""
+        for optimizer in self._optimizers[1:]:
+            if any(parameter is p for group in optimizer.param_groups for p in group["params"]):
+                return cast(dict[str, Any], optimizer.state[parameter])
+        return cast(dict[str, Any], self._optimizers[0].state[parameter])
+
     def _set_weights(self, tensors: list[Tensor]) -> None:
         with torch.no_grad():
             for parameter, tensor in zip(self._parameters, tensors, strict=True):
@@ -397,12 +432,14 @@ class Trainer:
         are deleted but for the one before. made: see :func:`bgrl.nets.save_net`.
         """
         tensors = {}
-        for name, parameter in zip(self._names, self._parameters, strict=True):
-            state = self._optimizer.state[parameter]
+        for name, parameter, moments in zip(
+            self._names, self._parameters, self._moments, strict=True
+        ):
+            memory = self._memory(parameter)
             tensors[f"weight.{name}"] = parameter.detach()
-            for moment in ("exp_avg", "exp_avg_sq"):
-                if moment in state:
-                    tensors[f"{moment}.{name}"] = state[moment]
+            for moment in moments:
+                if moment in memory:
+                    tensors[f"{moment}.{name}"] = memory[moment]
         for name, average in zip(self._names, self._averages, strict=False):
             tensors[f"average.{name}"] = average
         state = {
@@ -463,9 +500,11 @@ class Trainer:
             raise CorruptFile(f"{path / TENSORS_FILE}: {error.strerror}") from error
         except (SafetensorError, KeyError) as error:
             raise CorruptFile(f"{path / TENSORS_FILE}: not a whole file: {error}") from error
-        kinds = ["weight", "exp_avg", "exp_avg_sq"] + (["average"] if self._averages else [])
-        for kind in kinds:
-            for name, parameter in zip(self._names, self._parameters, strict=True):
+        averages = ("average",) if self._averages else ()
+        for name, parameter, moments in zip(
+            self._names, self._parameters, self._moments, strict=True
+        ):
+            for kind in ("weight", *moments, *averages):
                 tensor = tensors.get(f"{kind}.{name}")
                 if tensor is None or tensor.shape != parameter.shape:
                     shape = "missing" if tensor is None else list(tensor.shape)
@@ -487,12 +526,13 @@ class Trainer:
         self._set_weights([tensors[f"weight.{name}"] for name in self._names])
         if self._averages:
             self._averages = [tensors[f"average.{name}"].to(self._device) for name in self._names]
-        for name, parameter in zip(self._names, self._parameters, strict=True):
-            self._optimizer.state[parameter] = {
-                "step": torch.tensor(float(step), device=self._device),
-                "exp_avg": tensors[f"exp_avg.{name}"].to(self._device),
-                "exp_avg_sq": tensors[f"exp_avg_sq.{name}"].to(self._device),
-            }
+        for name, parameter, moments in zip(
+            self._names, self._parameters, self._moments, strict=True
+        ):
+            memory = self._memory(parameter)
+            memory["step"] = torch.tensor(float(step), device=self._device)
+            for moment in moments:
+                memory[moment] = tensors[f"{moment}.{name}"].to(self._device)
         self.step = step
         self._running_loss = running_loss
         self._checkpoint = path
