@@ -348,6 +348,11 @@ def test_a_level_runs_the_one_it_begins_after(run, tmp_path, monkeypatch):
     assert read_json(runs / "wide/run.json")["read"] == {"start": narrow.hash}
     assert Weights.load(runs / "wide/net").hidden == (8,)
     assert out.index(narrow.hash) < out.index(Weights.load(runs / "wide/net").hash)
+    # Without one of the two there is no teacher.
+    status, _, error = run(*command, "name=alone", "taught=0.5")
+    assert status == 2
+    assert "taught: there is no teacher without start or after" in error
+    assert not (runs / "alone").exists()
     # One that is there is not run again, whatever it was run with.
     assert run(*command, "level=wide", "name=again")[0] == 0
     assert len(read_json(runs / "narrow/run.json")["launches"]) == 1

@@ -258,7 +258,9 @@ def test_a_missing_extra_is_a_row_and_can_come_later(finished, tmp_path, monkeyp
         ({"lr_end": 1.0}, "from 0.01 to 1.0"),
         ({"val_percent": 100}, "val_percent is 100"),
         ({"wandb": "maybe"}, "wandb is 'maybe'"),
+        ({"taught": 1.5}, "taught is 1.5, expected 0 to 1"),
         ({"trainer": {"device": "warp"}}, "no device 'warp'"),
+        ({"trainer": {"optimizer": "sgd"}}, "trainer.optimizer is 'sgd', expected one of adamw"),
         ({"encoder": "tesauro199"}, "tesauro199"),
         ({"variant": "chess"}, "chess"),
         ({"opponents": ("pubevil",)}, "unknown player 'pubevil'"),
@@ -354,6 +356,23 @@ def test_a_run_can_begin_with_a_checkpoint(finished, tmp_path):
     for hidden in ((7,), (8, 8)):
         with pytest.raises(BgrlError, match=r"net of .*\(8,\).* asks for "):
             tiny(tmp_path / "other", start=folder / "net", hidden=hidden)
+
+
+def test_a_net_can_learn_from_a_teacher_first(finished, tmp_path):
+    folder, result = finished
+    changes = {"start": folder / "net", "hidden": (6, 5), "gate_games": 0, "generations": 4}
+    changes |= {"trainer": {"threads": 1, "optimizer": "muon"}}
+    taught = tiny(tmp_path / "run", taught=0.5, **changes).run()
+    nets = [Weights.load(tmp_path / "run" / "nets" / f"gen-{g:04d}") for g in range(5)]
+    assert {net.hidden for net in nets} == {(6, 5)}
+    played = [
+        open_generation(tmp_path / "run" / "shards" / f"gen-{g:04d}").shards[0].meta.net
+        for g in (1, 2, 3, 4)
+    ]
+    assert played == [result.hash, result.hash, nets[2].hash, nets[3].hash]
+    assert taught.hash == nets[4].hash
+    with pytest.raises(BgrlError, match="net is a net for backgammon, but the run plays nack"):
+        tiny(tmp_path / "other", taught=0.5, variant="nackgammon", **changes)
 
 
 def test_a_run_ends_with_fewer_games_whose_luck_is_taken_off(tmp_path, monkeypatch):
