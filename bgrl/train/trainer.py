@@ -92,11 +92,12 @@ class Trainer:
     probabilities and the targets, in float32 from logits, whatever precision the layers use. What
     is impossible in a position has target 0; the net's users clamp what is left of it.
 
-    learning_rate: step -> learning rate, such as a :class:`bgrl.train.Schedule`. optimizer: "adamw",
-    or "muon" for the hidden layers' matrices (Jordan et al. 2024: each step is made orthogonal, so
-    that rare inputs learn as fast as frequent ones), scaled to AdamW's rates (Liu et al. 2025), and
-    AdamW for the rest. betas: AdamW's. weight_decay: of either. grad_clip: the largest norm of a
-    step's gradient, 0 for no limit.
+    learning_rate: step -> learning rate, such as a :class:`bgrl.train.Schedule`. optimizer:
+    "adamw"; or "muon" for the hidden layers' matrices, whose steps it makes orthogonal, so that
+    rare inputs learn as fast as common ones (Jordan et al., "Muon", 2024; scaled to AdamW's rates
+    as in Liu et al., "Muon is scalable for LLM training", 2025), and AdamW for the rest. betas:
+    AdamW's. weight_decay: of either. grad_clip: the largest norm of a step's gradient, 0 for no
+    limit.
     average: decay of an exponential average of the weights, which is then what is validated and
     saved as the net; 0 for none. device: "cpu", "cuda", ...; `mixed_precision` runs the layers in
     bfloat16 and `compile` fuses them with torch.compile, which both pay on a GPU. On a CPU without
@@ -151,22 +152,16 @@ class Trainer:
         self._names = [name for name, _ in net.named_parameters()]
         self._parameters = list(net.parameters())
         self._averages = [p.detach().clone() for p in self._parameters] if average else []
-        orthogonal = (
-            [layer.weight for layer in self.net.linears[:-1]] if optimizer == "muon" else []
-        )
-        others = [p for p in self._parameters if all(p is not q for q in orthogonal)]
-        # What an optimizer remembers of each parameter, besides the number of steps.
-        self._moments = [
-            ("exp_avg", "exp_avg_sq") if any(p is q for q in others) else ("momentum_buffer",)
-            for p in self._parameters
-        ]
+        hidden = [layer.weight for layer in net.linears[:-1]]
+        self._orthogonal: set[Tensor] = set(hidden if optimizer == "muon" else [])
+        others = [p for p in self._parameters if p not in self._orthogonal]
         self._optimizers: list[torch.optim.Optimizer] = [
             torch.optim.AdamW(others, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
         ]
-        if orthogonal:
+        if self._orthogonal:
             self._optimizers.append(
                 torch.optim.Muon(
-                    orthogonal, lr=0.0, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"
+                    hidden, lr=0.0, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"
                 )
             )
         self._mixed_precision = mixed_precision
@@ -317,10 +312,8 @@ class Trainer:
                 for tensor in (tensors[name], averages.get(name)):
                     if tensor is not None:
                         tensor[at] = 0.0 if new is None else new[at]
-                memory = self._memory(tensors[name])
-                for moment in self._moments[self._names.index(name)]:
-                    if moment in memory:
-                        memory[moment][at] = 0.0
+                for moment in self._moments(tensors[name]).values():
+                    moment[at] = 0.0
         return found
 
     def _gradients(self, batch: Batch, rows: slice) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -404,11 +397,18 @@ class Trainer:
         }
 
     def _memory(self, parameter: Tensor) -> dict[str, Any]:
-        """What the optimizer of `parameter` remembers of it; filled in by its first step."""
-        for optimizer in self._optimizers[1:]:
-            if any(parameter is p for group in optimizer.param_groups for p in group["params"]):
-                return cast(dict[str, Any], optimizer.state[parameter])
-        return cast(dict[str, Any], self._optimizers[0].state[parameter])
+        """What the optimizer of `parameter` remembers of it; its first step fills it in."""
+        optimizer = self._optimizers[1 if parameter in self._orthogonal else 0]
+        return cast(dict[str, Any], optimizer.state[parameter])
+
+    def _moment_names(self, parameter: Tensor) -> tuple[str, ...]:
+        orthogonal = parameter in self._orthogonal
+        return ("momentum_buffer",) if orthogonal else ("exp_avg", "exp_avg_sq")
+
+    def _moments(self, parameter: Tensor) -> dict[str, Tensor]:
+        """The averages of gradients that its optimizer keeps; none before the first step."""
+        memory = self._memory(parameter)
+        return {kind: memory[kind] for kind in self._moment_names(parameter) if kind in memory}
 
     def _set_weights(self, tensors: list[Tensor]) -> None:
         with torch.no_grad():
@@ -432,14 +432,10 @@ class Trainer:
         are deleted but for the one before. made: see :func:`bgrl.nets.save_net`.
         """
         tensors = {}
-        for name, parameter, moments in zip(
-            self._names, self._parameters, self._moments, strict=True
-        ):
-            memory = self._memory(parameter)
+        for name, parameter in zip(self._names, self._parameters, strict=True):
             tensors[f"weight.{name}"] = parameter.detach()
-            for moment in moments:
-                if moment in memory:
-                    tensors[f"{moment}.{name}"] = memory[moment]
+            for kind, moment in self._moments(parameter).items():
+                tensors[f"{kind}.{name}"] = moment
         for name, average in zip(self._names, self._averages, strict=False):
             tensors[f"average.{name}"] = average
         state = {
@@ -501,10 +497,8 @@ class Trainer:
         except (SafetensorError, KeyError) as error:
             raise CorruptFile(f"{path / TENSORS_FILE}: not a whole file: {error}") from error
         averages = ("average",) if self._averages else ()
-        for name, parameter, moments in zip(
-            self._names, self._parameters, self._moments, strict=True
-        ):
-            for kind in ("weight", *moments, *averages):
+        for name, parameter in zip(self._names, self._parameters, strict=True):
+            for kind in ("weight", *self._moment_names(parameter), *averages):
                 tensor = tensors.get(f"{kind}.{name}")
                 if tensor is None or tensor.shape != parameter.shape:
                     shape = "missing" if tensor is None else list(tensor.shape)
@@ -526,13 +520,11 @@ class Trainer:
         self._set_weights([tensors[f"weight.{name}"] for name in self._names])
         if self._averages:
             self._averages = [tensors[f"average.{name}"].to(self._device) for name in self._names]
-        for name, parameter, moments in zip(
-            self._names, self._parameters, self._moments, strict=True
-        ):
+        for name, parameter in zip(self._names, self._parameters, strict=True):
             memory = self._memory(parameter)
             memory["step"] = torch.tensor(float(step), device=self._device)
-            for moment in moments:
-                memory[moment] = tensors[f"{moment}.{name}"].to(self._device)
+            for kind in self._moment_names(parameter):
+                memory[kind] = tensors[f"{kind}.{name}"].to(self._device)
         self.step = step
         self._running_loss = running_loss
         self._checkpoint = path

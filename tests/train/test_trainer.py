@@ -321,10 +321,9 @@ def test_dormant_units_come_back_without_a_change_of_the_net(window, options):
     torch.testing.assert_close(trainer.net(torch.from_numpy(boards).float()), before)
     torch.testing.assert_close(first.weight[10], kept)
     for layer, units in ((first, slice(3, 8)), (second, [0])):
-        memory = trainer._memory(layer.weight)
-        moments = [memory[name] for name in memory if name != "step"]
+        moments = trainer._moments(layer.weight)
         assert moments
-        assert not any(moment[units].any() for moment in moments)
+        assert not any(moment[units].any() for moment in moments.values())
     assert trainer.saved_net().layers[0].weight[3].equal(first.weight[3])
     trainer.train(40)
     assert second.weight[:, 3:8].any(0).all()
