@@ -1,6 +1,5 @@
 """What is measured of bgrl; each object lives in a process of its own."""
 
-import itertools
 import shutil
 import time
 from collections.abc import Callable
@@ -255,19 +254,20 @@ class Training:
         return self._imported, *resident_bytes()
 
 
-def dense_flops(widths: list[int]) -> int:
+def dense_flops(weights: Weights) -> int:
     """Floating-point operations of a training step for one position, by dense layers.
 
-    widths: inputs, hidden layers, outputs. A product and a sum each for every weight, forward, in
-    its gradient, and in the gradient of the layer's inputs, which the first layer needs not.
+    A product and a sum each for every weight, forward, in its gradient, and in the gradient of the
+    layer's inputs, which the first layer needs not.
     """
-    weights = [a * b for a, b in itertools.pairwise(widths)]
-    return 2 * (2 * sum(weights) + sum(weights[1:]))
+    sizes = [weight.size for weight, _ in weights.layers]
+    return 2 * (2 * sum(sizes) + sum(sizes[1:]))
 
 
-def sparse_flops(widths: list[int], occupied: float) -> float:
+def sparse_flops(weights: Weights, occupied: float) -> float:
     """The same with a first layer that adds a table row for each of `occupied` slots.
 
     That is what our trainer does; the table itself is made once a batch and not counted.
     """
-    return dense_flops(widths[1:]) + 2 * widths[1] * widths[2] + 2 * occupied * widths[1]
+    first, bias = weights.layers[0]
+    return dense_flops(weights) - 4 * first.size + 2 * occupied * len(bias)

@@ -39,7 +39,6 @@ from bgrl.data import (
 from bgrl.errors import BgrlError
 from bgrl.files import shipped
 from bgrl.nets import FastNet, Weights
-from bgrl.nets.weights import OUTPUTS
 from bgrl.progress import progress
 from bgrl.selfplay import generate
 
@@ -322,8 +321,7 @@ def trainer(bench: Bench) -> list[Figure]:
             train=lambda: child.call("train", settings.seconds),
         )
         occupied = child.call("occupied")
-    widths = [weights.encoder.n_inputs, *weights.hidden, OUTPUTS]
-    dense, sparse = dense_flops(widths), sparse_flops(widths, occupied)
+    dense, sparse = dense_flops(weights), sparse_flops(weights, occupied)
     sgemm = values["sgemm"]
     rates = Series("bgrl", [positions for positions, _ in values["train"]])
     name, unit = f"training, {bench.subject.shape}, batch {settings.batch}", "positions/s"

@@ -1,6 +1,5 @@
 """Which net is measured: speed depends on how it plays, so a trained one if there is any."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from bgrl.errors import BgrlError
 from bgrl.files import shipped
 from bgrl.game import BACKGAMMON
 from bgrl.nets import Weights
-from bgrl.nets.weights import OUTPUTS
+from bgrl.nets.weights import layer_shapes
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def find_subjects(
         return {shape: Subject(_untrained(shape, seed), "untrained", False) for shape in shapes}
     found: dict[tuple[int, ...], Subject | None] = {}
     for shape in shapes:
-        fitting = {f: w for f, w in nets.items() if _fits(w.hidden, shape)}
+        fitting = {f: w for f, w in nets.items() if not w.products and _fits(w.hidden, shape)}
         found[shape] = None
         if fitting:
             folder = max(fitting, key=lambda f: fitting[f].n_parameters)
@@ -82,10 +81,9 @@ def _fits(hidden: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 def _widened(weights: Weights, shape: tuple[int, ...]) -> Weights:
     """The same function with hidden layers of the widths `shape`; the added units give 0."""
-    widths = [weights.encoder.n_inputs, *shape, OUTPUTS]
     layers = []
-    for (n_in, n_out), (weight, bias) in zip(
-        itertools.pairwise(widths), weights.layers, strict=True
+    for (n_out, n_in), (weight, bias) in zip(
+        layer_shapes(weights.encoder.n_inputs, shape), weights.layers, strict=True
     ):
         wide = np.zeros((n_out, n_in), np.float32)
         wide[: weight.shape[0], : weight.shape[1]] = weight

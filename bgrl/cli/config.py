@@ -13,6 +13,7 @@ from omegaconf import MISSING
 class NetConfig:
     encoder: str = MISSING
     hidden: list[int] = MISSING
+    products: bool = MISSING
 
 
 @dataclass

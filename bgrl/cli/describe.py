@@ -127,7 +127,7 @@ def _checkpoint(path: Path) -> tuple[str, Facts]:
         "net": net.hash,
         "variant": net.variant.name,
         "encoder": f"{net.encoder.name} version {net.encoder.version} ({net.encoder.hash})",
-        "layers": " → ".join(map(str, (net.encoder.n_inputs, *net.hidden, 5))),
+        "layers": net.weights().shape,
         "parameters": net.n_parameters,
         **record.get("made", {}),
     }
@@ -263,7 +263,7 @@ def _flat(path: Path) -> tuple[str, Facts]:
         "net": weights.hash,
         "variant": weights.variant.name,
         "encoder": f"{weights.encoder.name} version {weights.encoder.version}",
-        "layers": " → ".join(map(str, (weights.encoder.n_inputs, *weights.hidden, 5))),
+        "layers": weights.shape,
         "parameters": weights.n_parameters,
     }
 

@@ -26,6 +26,7 @@ def run(config: LoopConfig, launch: Launch) -> None:
         games=config.selfplay.games,
         encoder=config.net.encoder,
         hidden=tuple(config.net.hidden),
+        products=config.net.products,
         variant=config.variant,
         start=config.start,
         taught=config.taught,

@@ -21,7 +21,8 @@ def untrained_net(config: NetConfig, variant: str, seed: int) -> "Net":
 
     if not config.hidden or min(config.hidden) < 1:
         raise BgrlError(f"net.hidden is {config.hidden}, expected a width for each layer")
-    return Net(get_encoder(config.encoder), config.hidden, get_variant(variant)).reset(seed)
+    net = Net(get_encoder(config.encoder), config.hidden, get_variant(variant), config.products)
+    return net.reset(seed)
 
 
 def playing_net(player: str | None, untrained: NetConfig, variant: str, seed: int) -> FastNet:

@@ -69,7 +69,7 @@ def _fast(kind: int, net: NetArrays | None = None, choice: Choice | None = None)
 
 _NOTHING = np.zeros(0, dtype=np.float32)
 _NO_NET = NetArrays(
-    _NOTHING, _NOTHING, _NOTHING, np.zeros(1, dtype=np.int64), 0, np.array([1, 2, 3])
+    _NOTHING, _NOTHING, _NOTHING, np.zeros(1, dtype=np.int64), 0, 0, np.array([1, 2, 3])
 )
 
 

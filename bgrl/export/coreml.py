@@ -108,6 +108,9 @@ def build_program(weights: Weights) -> Any:
         for i, (weight, bias) in enumerate(weights.layers):
             x = op.linear(x=x, weight=weight, bias=bias)
             x = op.relu(x=x) if i < len(weights.layers) - 1 else op.sigmoid(x=x)
+            if i == 0 and weights.products:
+                a, b = op.split(x=x, num_splits=2, axis=1)
+                x = op.mul(x=a, y=b)
         p = [column(x, k) for k in range(5)]
         some = op.clip(x=op.matmul(x=flat, y=marks.reshape(2 * SLOTS, 5)), alpha=zero, beta=one)
         own_off, their_off, own_behind, their_behind, going_on = (column(some, k) for k in range(5))

@@ -297,6 +297,7 @@ def _write_net(
         "points": list(weights.variant.points),
         "encoder": weights.encoder.name,
         "hidden": list(weights.hidden),
+        "products": weights.products,
         "smaller_than": source.smaller_than,
         "golden": f"{name}.golden.json",
         "bearoff": bearoff.folder.name,

@@ -59,6 +59,13 @@ def build_model(weights: Weights, storage: str = "float32") -> "ModelProto":
         matrix = _matrix(graph, f"layers.{i}.weight", weight, storage)
         x = graph.add("Gemm", x, matrix, graph.floats(f"layers.{i}.bias", bias), transB=1)
         x = graph.add("Relu" if i < len(weights.layers) - 1 else "Sigmoid", x)
+        if i == 0 and weights.products:
+            width = weights.hidden[0]
+            halves = [
+                graph.add("Gather", x, graph.integers(f"half_{k}", range(at, at + width)), axis=1)
+                for k, at in enumerate((0, width))
+            ]
+            x = graph.add("Mul", *halves)
     _clamp(graph, x, flat)
     real = _onnx().TensorProto.FLOAT
     model = helper.make_model(
@@ -161,7 +168,7 @@ def describe_onnx(path: str | os.PathLike) -> dict[str, Any]:
         "variant": metadata["variant"],
         "encoder": f"{weights.encoder.name} version {metadata['encoder_version']} "
         f"({metadata['encoder_hash']}), inside the graph",
-        "layers": " → ".join(map(str, (weights.encoder.n_inputs, *weights.hidden, len(OUTPUTS)))),
+        "layers": weights.shape,
         "parameters": f"{weights.n_parameters:,}, stored as {metadata['storage']}",
         "input": f"{INPUT}, float32[N,2,{SLOTS}]: the counts of a board",
         "output": f"{OUTPUT}, float32[N,{len(OUTPUTS)}]: {metadata['outputs']}",

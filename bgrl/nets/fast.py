@@ -74,17 +74,24 @@ class FastNet:
 def pack(weights: Weights) -> NetArrays:
     """The kernels' arrays of ``weights``."""
     checkers = weights.variant.checkers
-    widths = np.array([pad(len(bias)) for _, bias in weights.layers], np.int64)
+    hidden = weights.hidden[0]
+    units = pad(hidden)
+    factors = len(weights.layers[0][1]) // hidden
+    widths = np.array(
+        [factors * units, *(pad(len(bias)) for _, bias in weights.layers[1:])], np.int64
+    )
     first, first_bias = weights.layers[0]
     table = weights.encoder.table(checkers).astype(np.float64)
     sums = table @ first.astype(np.float64).T  # [52, checkers + 1, out]
     rows = np.zeros((len(sums), checkers, widths[0]), np.float32)
-    rows[:, :, : len(first_bias)] = np.diff(sums, axis=1)
     bias = np.zeros(widths[0], np.float32)
-    bias[: len(first_bias)] = first_bias + sums[:, 0].sum(0)
+    for k in range(factors):
+        old, new = slice(k * hidden, (k + 1) * hidden), slice(k * units, k * units + hidden)
+        rows[:, :, new] = np.diff(sums[:, :, old], axis=1)
+        bias[new] = first_bias[old] + sums[:, 0, old].sum(0)
     later = []
     for i, (weight, layer_bias) in enumerate(weights.layers[1:]):
-        padded = np.zeros((widths[i] + 1, widths[i + 1]), np.float32)
+        padded = np.zeros(((widths[i] if i else units) + 1, widths[i + 1]), np.float32)
         padded[0, : len(layer_bias)] = layer_bias
         padded[1 : weight.shape[1] + 1, : weight.shape[0]] = weight.T
         later.append(padded.ravel())
@@ -94,6 +101,7 @@ def pack(weights: Weights) -> NetArrays:
         aligned(bias),
         aligned(np.concatenate(later)),
         widths,
+        units,
         checkers,
         points,
     )

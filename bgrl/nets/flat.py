@@ -5,7 +5,7 @@ layers' widths w[0..L-1], w[-1] being n:
 
     offset  type            content
     0       8 bytes         the letters BGRLNET and a zero byte
-    8       uint32          version of this layout: 1
+    8       uint32          version of this layout: 2
     12      uint32          how the matrices are stored: 0 float32, 1 float16, 2 int8
     16      uint32          checkers of a side
     20      uint32[3]       points of a single game, a gammon, a backgammon
@@ -15,7 +15,8 @@ layers' widths w[0..L-1], w[-1] being n:
     52      12 letters      hash of the encoder
     64      uint32          version of the encoder
     68      32 letters      name of the encoder, padded with zero bytes
-    100     28 letters      name of the variant, padded with zero bytes
+    100     24 letters      name of the variant, padded with zero bytes
+    124     uint32          1 if the first layer's units are products, else 0
     128     uint32[L]       w
             uint32[n]       encoder: slot of each input, side * 26 + slot
             float32[n]      encoder: shift
@@ -24,12 +25,13 @@ layers' widths w[0..L-1], w[-1] being n:
             for each layer k of L:
             float32[w[k]]     bias
             float32[w[k]]     scale of each row (only if stored as int8)
-            w[k] rows of w[k-1] numbers: float32, float16 or int8, then zero bytes up to a
-                            multiple of 4
+            w[k] rows of w[k-1] numbers (of w[0]/2 in the second layer, after products):
+                            float32, float16 or int8, then zero bytes up to a multiple of 4
             32 bytes        SHA-256 of all before
 
 Input i of a board is min(max((count[slot[i]] - shift[i]) * scale[i], 0), cap[i]) in float32. Each
-layer is y = W x + bias, then ReLU, or sigmoid in the last one. An int8 row's weights are its
+layer is y = W x + bias, then ReLU, or sigmoid in the last one; after products the second layer's
+input j is the first one's output j times its output j + w[0]/2. An int8 row's weights are its
 numbers times its scale. What is impossible on a board has still to be taken out of the five
 probabilities, as :func:`bgrl.game.outcomes.clamp` says.
 """
@@ -48,9 +50,9 @@ from bgrl.game.variants import get_variant
 from bgrl.nets.weights import OUTPUTS, Weights
 
 MAGIC = b"BGRLNET\0"
-VERSION = 1
+VERSION = 2
 STORAGE = ("float32", "float16", "int8")
-_HEADER = struct.Struct("<8sII I3I II 12s12sI 32s28s")
+_HEADER = struct.Struct("<8sII I3I II 12s12sI 32s24sI")
 _CHECKSUM = 32
 
 
@@ -98,7 +100,7 @@ def write_flat(weights: Weights, path: str | os.PathLike, storage: str = "float3
         _HEADER.pack(
             MAGIC, VERSION, STORAGE.index(storage), variant.checkers, *variant.points,
             len(kept.layers), encoder.n_inputs, kept.hash.encode(), encoder.hash.encode(),
-            encoder.version, encoder.name.encode(), variant.name.encode(),
+            encoder.version, encoder.name.encode(), variant.name.encode(), weights.products,
         ),
         np.array([len(bias) for _, bias in kept.layers], "<u4").tobytes(),
         encoder.slots.astype("<u4").tobytes(),
@@ -139,6 +141,7 @@ def read_flat(path: str | os.PathLike) -> Weights:
         raise SchemaMismatch(f"{path} has version {version}; this bgrl reads {VERSION}")
     if hashlib.sha256(data[:-_CHECKSUM]).digest() != data[-_CHECKSUM:]:
         raise CorruptFile(f"{path}: cut short or altered: its SHA-256 is not the one at its end")
+    *names, products = names
     net_hash, encoder_hash, _, encoder_name, variant_name = (
         name.rstrip(b"\0").decode() if isinstance(name, bytes) else name for name in names
     )
@@ -152,7 +155,8 @@ def read_flat(path: str | os.PathLike) -> Weights:
     widths = reader.take("<u4", n_layers).astype(int)
     reader.take("<u4", 4 * n_inputs)
     layers = []
-    for n_in, n_out in zip([n_inputs, *widths], widths, strict=False):
+    for k, (n_in, n_out) in enumerate(zip([n_inputs, *widths], widths, strict=False)):
+        n_in //= 2 if k == 1 and products else 1
         bias = reader.take("<f4", n_out)
         scale = reader.take("<f4", n_out) if STORAGE[storage] == "int8" else np.ones(1, np.float32)
         weight = reader.take({0: "<f4", 1: "<f2", 2: "i1"}[storage], n_out * n_in)

@@ -20,8 +20,10 @@ from bgrl.nets.simd import (
     add_row,
     aligned,
     move_row,
+    move_row_product,
     move_row_relu,
     positive_lanes,
+    product_copy,
     relu_copy,
     sigmoid_vector,
     tile_1,
@@ -40,15 +42,17 @@ class NetArrays(NamedTuple):
 
     ``rows`` is float32[52 * checkers * widths[0]], the first layer's table; ``bias`` float32
     [widths[0]], the hidden sums of an empty board; ``weights`` the later layers one after another,
-    each its bias [out] then its matrix [in, out], flat; ``widths`` int64, every layer's width
-    rounded up to whole vectors (the padding computes zeros); ``points`` int64[3], what a win,
-    a gammon and a backgammon count.
+    each its bias [out] then its matrix [in, out], flat; ``widths`` int64, how many sums every layer
+    has, rounded up to whole vectors (the padding computes zeros); ``units`` how many units the
+    first one makes of them, as many or half as many, products of two; ``points`` int64[3], what a
+    win, a gammon and a backgammon count.
     """
 
     rows: np.ndarray
     bias: np.ndarray
     weights: np.ndarray
     widths: np.ndarray
+    units: int
     checkers: int
     points: np.ndarray
 
@@ -83,6 +87,15 @@ def new_scratch(net: NetArrays) -> Scratch:
         np.zeros(1, np.float32),
         np.zeros((0, 5), np.float32),
     )
+
+
+@njit(cache=True, inline="always")
+def _units(net, out, out_at, sums):
+    """The first hidden layer's units, from its sums, into ``out[out_at:]``."""
+    if net.units == net.widths[0]:
+        relu_copy(out, out_at, sums, 0, net.units)
+    else:
+        product_copy(out, out_at, sums, 0, net.units)
 
 
 @lean
@@ -144,7 +157,7 @@ def _later_layers(net, scratch, n):
     at = 0
     last = net.widths.shape[0] - 1
     for layer in range(1, last + 1):
-        n_in = net.widths[layer - 1]
+        n_in = net.widths[layer - 1] if layer > 1 else net.units
         n_out = net.widths[layer]
         _dense(out, x, net.weights, at, n_in, n_out, n, 1 if layer < last else 0, scratch.used)
         at += n_out * (n_in + 1)
@@ -176,7 +189,7 @@ def _from_sums(net, scratch, board, out):
     if level > 0:
         loss_into(level, out, 0)
         return
-    relu_copy(scratch.layer_in, 0, scratch.sums, 0, net.widths[0])
+    _units(net, scratch.layer_in, 0, scratch.sums)
     _later_layers(net, scratch, 1)
     x = _last_layer(net, scratch)
     for k in range(5):
@@ -187,12 +200,11 @@ def _from_sums(net, scratch, board, out):
 @lean
 def evaluate_boards(net, scratch, boards, out):
     """:func:`evaluate_board` for each of ``boards`` (int8[N, 2, 26]) into ``out`` float32[N, 5]."""
-    width = net.widths[0]
     for start in range(0, boards.shape[0], CHUNK):
         n = min(CHUNK, boards.shape[0] - start)
         for i in range(n):
             _first_sums(net, boards[start + i], scratch.sums)
-            relu_copy(scratch.layer_in, i * width, scratch.sums, 0, width)
+            _units(net, scratch.layer_in, i * net.units, scratch.sums)
         _later_layers(net, scratch, n)
         x = _last_layer(net, scratch)
         for i in range(n):
@@ -208,13 +220,12 @@ def evaluate_boards(net, scratch, boards, out):
 
 
 @lean
-def _play_sums(rows, checkers, width, sums, depth, work, frm, to, last, hidden, hidden_at):
+def _play_sums(rows, checkers, width, units, sums, depth, work, frm, to, last, hidden, hidden_at):
     """Make one move of the side not on roll in ``work``, and sum up what it changes.
 
     ``work`` is seen by the opponent, who will be on roll, so the mover is side 1. The sums after
     ``depth`` moves are at ``sums[depth * width]``; those after this one follow them, or after the
-    ``last`` move of a play go through the ReLU to ``hidden[hidden_at]``. Returns whether a blot
-    was hit.
+    ``last`` move of a play become units at ``hidden[hidden_at]``. Returns whether a blot was hit.
     """
     base = depth * width
     at = base + width
@@ -228,12 +239,16 @@ def _play_sums(rows, checkers, width, sums, depth, work, frm, to, last, hidden, 
         work[0, 25 - to] = 0
         work[0, BAR] += 1
         move_row(sums, at, sums, base, rows, row_to, row_from, width)
-        if last:
+        if last and units < width:
+            move_row_product(hidden, hidden_at, sums, at, rows, row_bar, row_blot, units)
+        elif last:
             move_row_relu(hidden, hidden_at, sums, at, rows, row_bar, row_blot, width)
         else:
             move_row(sums, at, sums, at, rows, row_bar, row_blot, width)
         return True
-    if last:
+    if last and units < width:
+        move_row_product(hidden, hidden_at, sums, base, rows, row_to, row_from, units)
+    elif last:
         move_row_relu(hidden, hidden_at, sums, base, rows, row_to, row_from, width)
     else:
         move_row(sums, at, sums, base, rows, row_to, row_from, width)
@@ -322,6 +337,7 @@ def evaluate_listed(net, scratch, board, plays, n, values, probabilities):
                     net.rows,
                     net.checkers,
                     width,
+                    net.units,
                     scratch.sums,
                     depth,
                     work,
@@ -329,7 +345,7 @@ def evaluate_listed(net, scratch, board, plays, n, values, probabilities):
                     plays[i, 2 * depth + 1],
                     last,
                     scratch.layer_in,
-                    (i - start) * width,
+                    (i - start) * net.units,
                 )
                 hits = (hits & ~(1 << depth)) | (int(hit) << depth)
                 depth += 1

@@ -1,8 +1,7 @@
-"""The torch net: an encoder's inputs, ReLU layers, five sigmoids."""
+"""The torch net: an encoder's inputs, ReLU layers or products of ReLUs, five sigmoids."""
 
 import os
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,14 +12,16 @@ from torch import Tensor, nn
 from bgrl.encoding import Encoder
 from bgrl.game.board import BAR, HOME, OFF, POINTS, SLOTS
 from bgrl.game.variants import BACKGAMMON, Variant
-from bgrl.nets.weights import OUTPUTS, Weights
+from bgrl.nets.weights import Weights, layer_shapes
 
 
 class Net(nn.Module):
     """A multilayer perceptron over ``encoder``'s inputs.
 
     ``hidden`` gives the hidden layers' widths, first to last, at least one. ``variant`` is the
-    game that it plays.
+    game that it plays. With ``products`` each unit of the first hidden layer is the product of two
+    ReLUs, so that it can see two features of a position at once (as in the nets of Stockfish,
+    which multiply halves of their first layer).
     """
 
     encoder_slots: Tensor
@@ -29,7 +30,11 @@ class Net(nn.Module):
     encoder_cap: Tensor
 
     def __init__(
-        self, encoder: Encoder, hidden: Sequence[int] = (128, 32), variant: Variant = BACKGAMMON
+        self,
+        encoder: Encoder,
+        hidden: Sequence[int] = (128, 32),
+        variant: Variant = BACKGAMMON,
+        products: bool = False,
     ):
         super().__init__()
         if not hidden or min(hidden) < 1:
@@ -37,8 +42,11 @@ class Net(nn.Module):
         self.encoder = encoder
         self.hidden = tuple(hidden)
         self.variant = variant
-        widths = [encoder.n_inputs, *hidden, OUTPUTS]
-        self.layers = nn.ModuleList(nn.Linear(n_in, n_out) for n_in, n_out in pairwise(widths))
+        self.products = products
+        self.layers = nn.ModuleList(
+            nn.Linear(n_in, n_out)
+            for n_out, n_in in layer_shapes(encoder.n_inputs, hidden, products)
+        )
         for name in ("slots", "shift", "scale", "cap"):
             self.register_buffer(
                 f"encoder_{name}", torch.from_numpy(getattr(encoder, name).copy()), persistent=False
@@ -50,10 +58,15 @@ class Net(nn.Module):
         return cast(list[nn.Linear], list(self.layers))
 
     def reset(self, seed: int) -> "Net":
-        """Fresh weights from ``seed``: He's normal ones, and zero biases; returns the net."""
+        """Fresh weights from ``seed``: He's normal ones, and zero biases; returns the net.
+
+        A unit that is a product begins with the variance of a ReLU.
+        """
         generator = torch.Generator().manual_seed(seed)
         for i, layer in enumerate(self.linears):
             gain = 2.0 if i < len(self.layers) - 1 else 1.0
+            if i == 0 and self.products:
+                gain = 2.0**0.5
             nn.init.normal_(
                 layer.weight, 0.0, (gain / layer.in_features) ** 0.5, generator=generator
             )
@@ -70,13 +83,21 @@ class Net(nn.Module):
             new < old for new, old in zip(hidden, self.hidden, strict=True)
         ):
             raise ValueError(f"a net of {list(self.hidden)} can't grow to {list(hidden)}")
-        net = Net(self.encoder, hidden, self.variant).reset(seed)
+        net = Net(self.encoder, hidden, self.variant, self.products).reset(seed)
         with torch.no_grad():
-            for new, old in zip(net.linears, self.linears, strict=True):
-                n_out, n_in = old.weight.shape
-                new.weight[:n_out, n_in:] = 0.0
-                new.weight[:n_out, :n_in] = old.weight
-                new.bias[:n_out] = old.bias
+            for i, (new, old) in enumerate(zip(net.linears, self.linears, strict=True)):
+                halves = 2 if i == 0 and self.products else 1
+                for new_w, old_w, new_b, old_b in zip(
+                    new.weight.chunk(halves),
+                    old.weight.chunk(halves),
+                    new.bias.chunk(halves),
+                    old.bias.chunk(halves),
+                    strict=True,
+                ):
+                    n_out, n_in = old_w.shape
+                    new_w[:n_out, n_in:] = 0.0
+                    new_w[:n_out, :n_in] = old_w
+                    new_b[:n_out] = old_b
         return net
 
     def encode(self, boards: Tensor) -> Tensor:
@@ -87,11 +108,22 @@ class Net(nn.Module):
 
     def logits(self, inputs: Tensor) -> Tensor:
         """Logits [N, 5] of encoded ``inputs`` [N, n_inputs]."""
-        x = inputs
-        for layer in self.linears[:-1]:
+        return self.later_layers(torch.relu(self.linears[0](inputs)))
+
+    def later_layers(self, rectified: Tensor) -> Tensor:
+        """Logits [N, 5] from the ReLUs of the first layer's sums."""
+        x = self.units(rectified)
+        for layer in self.linears[1:-1]:
             x = torch.relu(layer(x))
         logits: Tensor = self.linears[-1](x)
         return logits
+
+    def units(self, rectified: Tensor) -> Tensor:
+        """The first hidden layer's units [N, width] from the ReLUs of its sums."""
+        if not self.products:
+            return rectified
+        a, b = rectified.chunk(2, dim=1)
+        return a * b
 
     def forward(self, boards: Tensor) -> Tensor:
         """The five probabilities float32[N, 5] of ``boards`` float32[N, 2, 26], clamped.
@@ -112,7 +144,7 @@ class Net(nn.Module):
     @classmethod
     def from_weights(cls, weights: Weights) -> "Net":
         """The torch net of ``weights``."""
-        net = cls(weights.encoder, weights.hidden, weights.variant)
+        net = cls(weights.encoder, weights.hidden, weights.variant, weights.products)
         with torch.no_grad():
             for layer, (weight, bias) in zip(net.linears, weights.layers, strict=True):
                 layer.weight.copy_(torch.from_numpy(weight))

@@ -97,21 +97,26 @@ def _maximum(builder, a, b):
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
 
-def _make_move_row(relu):
+def _make_move_row(relu, factors=1):
     @intrinsic
     def move_row(typingctx, out, out_at, base, base_at, table, plus, minus, width):
         def codegen(context, builder, signature, args):
             (out, base, table), rest = _pointers(context, builder, signature, args)
             out_at, base_at, plus, minus, width = rest
             with _each_vector(builder, width) as i:
-                change = builder.fsub(
-                    _load(builder, table, builder.add(plus, i)),
-                    _load(builder, table, builder.add(minus, i)),
-                )
-                total = builder.fadd(_load(builder, base, builder.add(base_at, i)), change)
-                if relu:
-                    total = _maximum(builder, total, _constant(0.0))
-                _store(builder, total, out, builder.add(out_at, i))
+                product = None
+                at = i
+                for _ in range(factors):
+                    change = builder.fsub(
+                        _load(builder, table, builder.add(plus, at)),
+                        _load(builder, table, builder.add(minus, at)),
+                    )
+                    total = builder.fadd(_load(builder, base, builder.add(base_at, at)), change)
+                    if relu:
+                        total = _maximum(builder, total, _constant(0.0))
+                    product = builder.fmul(product, total) if product else total
+                    at = builder.add(at, width)
+                _store(builder, product, out, builder.add(out_at, i))
             return context.get_dummy_value()
 
         i = types.int64
@@ -120,9 +125,11 @@ def _make_move_row(relu):
     return move_row
 
 
-# out[..] = base[..] + (table[plus ..] - table[minus ..]), and the same but not below 0.
+# out[..] = base[..] + (table[plus ..] - table[minus ..]), the same but not below 0, and the latter
+# times what comes of the next `width` numbers of each.
 move_row = _make_move_row(False)
 move_row_relu = _make_move_row(True)
+move_row_product = _make_move_row(True, factors=2)
 
 
 @intrinsic
@@ -139,20 +146,30 @@ def add_row(typingctx, out, table, row, width):
     return types.void(out, table, types.int64, types.int64), codegen
 
 
-@intrinsic
-def relu_copy(typingctx, out, out_at, base, base_at, width):
-    """out[..] = max(base[..], 0)."""
+def _make_copy(factors):
+    @intrinsic
+    def copy(typingctx, out, out_at, base, base_at, width):
+        def codegen(context, builder, signature, args):
+            (out, base), (out_at, base_at, width) = _pointers(context, builder, signature, args)
+            with _each_vector(builder, width) as i:
+                product = None
+                at = builder.add(base_at, i)
+                for _ in range(factors):
+                    value = _maximum(builder, _load(builder, base, at), _constant(0.0))
+                    product = builder.fmul(product, value) if product else value
+                    at = builder.add(at, width)
+                _store(builder, product, out, builder.add(out_at, i))
+            return context.get_dummy_value()
 
-    def codegen(context, builder, signature, args):
-        (out, base), (out_at, base_at, width) = _pointers(context, builder, signature, args)
-        with _each_vector(builder, width) as i:
-            value = _load(builder, base, builder.add(base_at, i))
-            value = _maximum(builder, value, _constant(0.0))
-            _store(builder, value, out, builder.add(out_at, i))
-        return context.get_dummy_value()
+        i = types.int64
+        return types.void(out, i, base, i, i), codegen
 
-    i = types.int64
-    return types.void(out, i, base, i, i), codegen
+    return copy
+
+
+# out[..] = max(base[..], 0), and the same times what comes of the next `width` numbers.
+relu_copy = _make_copy(1)
+product_copy = _make_copy(2)
 
 
 @intrinsic

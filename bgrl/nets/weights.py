@@ -6,6 +6,7 @@ no torch, so players and self-play workers start fast and stay small.
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -32,8 +33,10 @@ OUTPUTS = 5
 class Weights:
     """A net as data: dense ``layers`` over ``encoder``'s inputs, ReLU between, sigmoids at the end.
 
-    Each layer is (weight float32[out, in], bias float32[out]); the last one has five outputs.
-    ``made`` says how the net came to be, as plain JSON values; it is no part of its identity.
+    Each layer is (weight float32[out, in], bias float32[out]); the last one has five outputs. The
+    first one may have twice as many outputs as the second has inputs: then each of its units is a
+    product of two ReLUs, output i's and output i + width's (:attr:`products`). ``made`` says how
+    the net came to be, as plain JSON values; it is no part of its identity.
     """
 
     encoder: Encoder
@@ -44,7 +47,19 @@ class Weights:
     @property
     def hidden(self) -> tuple[int, ...]:
         """The hidden layers' widths, first to last."""
-        return tuple(len(bias) for _, bias in self.layers[:-1])
+        return tuple(weight.shape[1] for weight, _ in self.layers[1:])
+
+    @property
+    def products(self) -> bool:
+        """Whether the first hidden layer's units are products of two ReLUs."""
+        return len(self.layers[0][1]) != self.hidden[0]
+
+    @property
+    def shape(self) -> str:
+        """The layers in words, such as ``324 → 1024 products → 64 → 5``."""
+        first, *others = self.hidden
+        units = f"{first} products" if self.products else f"{first}"
+        return " → ".join(map(str, (self.encoder.n_inputs, units, *others, OUTPUTS)))
 
     @property
     def n_parameters(self) -> int:
@@ -86,6 +101,7 @@ class Weights:
                 "hash": self.encoder.hash,
             },
             "hidden": list(self.hidden),
+            "products": self.products,
             "parameters": self.n_parameters,
             "made": self.made,
         }
@@ -112,15 +128,16 @@ class Weights:
                 f"{folder / DESCRIPTION_FILE}: the net was made with encoder {encoder.name} "
                 f"{description['encoder']['hash']}, but here {encoder.name} is {encoder.hash}"
             )
-        widths = [encoder.n_inputs, *description["hidden"], OUTPUTS]
+        matrices = layer_shapes(
+            encoder.n_inputs, description["hidden"], description.get("products", False)
+        )
         shapes: dict[str, tuple[int, ...]] = {}
-        for i, (n_in, n_out) in enumerate(pairwise(widths)):
+        for i, (n_out, n_in) in enumerate(matrices):
             shapes[_tensor_name(i, 0)] = (n_out, n_in)
             shapes[_tensor_name(i, 1)] = (n_out,)
         tensors = _read_tensors(folder / WEIGHTS_FILE, shapes)
         layers = [
-            (tensors[_tensor_name(i, 0)], tensors[_tensor_name(i, 1)])
-            for i in range(len(widths) - 1)
+            (tensors[_tensor_name(i, 0)], tensors[_tensor_name(i, 1)]) for i in range(len(matrices))
         ]
         made = description.get("made", {})
         weights = cls(encoder, variant, layers, made)
@@ -130,6 +147,16 @@ class Weights:
                 f"but {DESCRIPTION_FILE} names {description['hash']}"
             )
         return weights
+
+
+def layer_shapes(
+    n_inputs: int, hidden: Sequence[int], products: bool = False
+) -> list[tuple[int, int]]:
+    """(outputs, inputs) of each layer's matrix, as :class:`Weights` has them."""
+    shapes = [(n_out, n_in) for n_in, n_out in pairwise([n_inputs, *hidden, OUTPUTS])]
+    if products:
+        shapes[0] = (2 * hidden[0], n_inputs)
+    return shapes
 
 
 def _tensor_name(layer: int, part: int) -> str:
@@ -182,10 +209,13 @@ def read_description(folder: str | os.PathLike) -> dict[str, Any]:
         and isinstance(hidden, list)
         and hidden
         and all(type(width) is int and width > 0 for width in hidden)
+        and isinstance(description.get("products", False), bool)
         and isinstance(description.get("variant"), str)
         and isinstance(description.get("hash"), str)
         and isinstance(description.get("made", {}), dict)
     )
     if not whole:
-        raise CorruptFile(f"{path}: encoder, hidden, variant, hash or made is missing or malformed")
+        raise CorruptFile(
+            f"{path}: encoder, hidden, products, variant, hash or made is missing or malformed"
+        )
     return description

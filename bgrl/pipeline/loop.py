@@ -82,11 +82,11 @@ class LoopResult:
 class Loop:
     """A run of `generations` in `folder`.
 
-    encoder, hidden, variant: of the net. start: the checkpoint to begin with, such a net or a
-    narrower one, which grows; None begins with an untrained one. taught: above 0 the net begins
-    untrained, of any shape, and `start` is its teacher: in this share of the generations, the first
-    ones, that net plays the games. seed: of the first weights, the dice and the batches. workers:
-    self-play processes; 0 plays in this one. They don't change what is made.
+    encoder, hidden, products, variant: of the net. start: the checkpoint to begin with, such a net
+    or a narrower one, which grows; None begins with an untrained one. taught: above 0 the net
+    begins untrained, of any shape, and `start` is its teacher: in this share of the generations,
+    the first ones, that net plays the games. seed: of the first weights, the dice and the batches.
+    workers: self-play processes; 0 plays in this one. They don't change what is made.
 
     games: self-play games a generation. lam: λ of the returns. exact: 0 for returns with the luck
     of the dice, or the share of the games to play and to take it off (each takes 50 times as long,
@@ -125,6 +125,7 @@ class Loop:
     games: int
     encoder: str = "tesauro198"
     hidden: tuple[int, ...] = (128, 32)
+    products: bool = False
     variant: str = "backgammon"
     start: Path | None = None
     taught: float = 0.0
@@ -191,9 +192,10 @@ class Loop:
                     f"{self.start} is a net for {begin.variant.name}, "
                     f"but the run plays {self.variant}"
                 )
-            asked = (encoder.name, self.hidden, self.variant)
-            found = (begin.encoder.name, begin.hidden, begin.variant.name)
-            fits = asked[::2] == found[::2] and len(self.hidden) == len(begin.hidden)
+            asked = (encoder.name, self.hidden, self.products, self.variant)
+            found = (begin.encoder.name, begin.hidden, begin.products, begin.variant.name)
+            alike = (asked[0], *asked[2:]) == (found[0], *found[2:])
+            fits = alike and len(self.hidden) == len(begin.hidden)
             if not self.taught and (not fits or any(map(int.__gt__, begin.hidden, self.hidden))):
                 raise BgrlError(f"{self.start} is a net of {found}, but the run asks for {asked}")
         for spec in (*self.opponents, *self.final_opponents):
@@ -372,7 +374,8 @@ class Loop:
         if self.start and not self.taught:
             net = load_net(self.start).grown(self.hidden, self.seed)
         else:
-            net = Net(get_encoder(self.encoder), self.hidden, get_variant(self.variant))
+            variant = get_variant(self.variant)
+            net = Net(get_encoder(self.encoder), self.hidden, variant, self.products)
             net.reset(self.seed)
         save_net(net, self._net(0), {"generation": 0, "games": 0, "step": 0})
         return 0, [0]

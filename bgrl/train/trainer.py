@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor, nn
+from torch import Tensor
 
 from bgrl.data import Batch, Prefetcher, WindowStream
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
@@ -292,7 +292,8 @@ class Trainer:
         boards = self.stream.window.validation()[0][:_VALIDATION_ROWS]
         if not len(boards):
             return 0
-        fresh = Net(self.net.encoder, self.net.hidden, self.net.variant).reset(self.step)
+        fresh = Net(self.net.encoder, self.net.hidden, self.net.variant, self.net.products)
+        fresh.reset(self.step)
         x = self.net.encode(torch.from_numpy(boards).to(self._device).float())
         found = 0
         tensors = dict(zip(self._names, self._parameters, strict=True))
@@ -300,13 +301,15 @@ class Trainer:
         for i, layer in enumerate(self.net.linears[:-1]):
             inputs = x
             x = torch.relu(layer(inputs))
+            x = self.net.units(x) if i == 0 else x
             dormant = (x > 0).float().mean(0) < below
             found += int(dormant.sum())
+            sums = dormant.repeat(len(layer.bias) // len(dormant))  # of a product: both
             weight = fresh.linears[i].weight.to(self._device)
             bias = -(inputs.mean(0) @ weight.T)
             for name, at, new in (
-                (f"layers.{i}.weight", (dormant,), weight),
-                (f"layers.{i}.bias", (dormant,), bias),
+                (f"layers.{i}.weight", (sums,), weight),
+                (f"layers.{i}.bias", (sums,), bias),
                 (f"layers.{i + 1}.weight", (slice(None), dormant), None),
             ):
                 for tensor in (tensors[name], averages.get(name)):
@@ -327,11 +330,8 @@ class Trainer:
     def logits(self, boards: np.ndarray) -> Tensor:
         """The net's logits float32[N, 5] for `boards` int8[N, 2, 26]."""
         if self._first_layer is not None:
-            first, *others = cast(list[nn.Linear], list(self.net.layers))
-            hidden = self._first_layer(first.weight, first.bias, boards)
-            for layer in others[:-1]:
-                hidden = torch.relu(layer(hidden))
-            return others[-1](hidden)
+            first = self.net.linears[0]
+            return self.net.later_layers(self._first_layer(first.weight, first.bias, boards))
         on_device = torch.from_numpy(boards).to(self._device, non_blocking=True)
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._mixed_precision):
             logits = self._dense(on_device)
@@ -417,7 +417,7 @@ class Trainer:
 
     def saved_net(self) -> Net:
         """A copy of the net on the CPU, with the averaged weights if there are any."""
-        net = Net(self.net.encoder, self.net.hidden, self.net.variant)
+        net = Net(self.net.encoder, self.net.hidden, self.net.variant, self.net.products)
         with torch.no_grad():
             for parameter, tensor in zip(
                 net.parameters(), self._averages or self._parameters, strict=True

@@ -63,9 +63,9 @@ def test_dense_flops_are_those_that_torch_counts(net):
     inputs = torch.rand(7, net.encoder.n_inputs)
     with FlopCounterMode(display=False) as counter:
         net.logits(inputs).sum().backward()
-    widths = [net.encoder.n_inputs, *net.hidden, 5]
-    assert counter.get_total_flops() == 7 * dense_flops(widths)
-    saved = dense_flops(widths) - sparse_flops(widths, 12)
+    weights = net.weights()
+    assert counter.get_total_flops() == 7 * dense_flops(weights)
+    saved = dense_flops(weights) - sparse_flops(weights, 12)
     assert saved == 4 * net.encoder.n_inputs * 16 - 2 * 12 * 16
 
 

@@ -36,6 +36,7 @@ export class FlatNet implements Evaluator {
     private readonly scale: Float32Array,
     private readonly cap: Float32Array,
     private readonly layers: readonly Layer[],
+    private readonly products: boolean,
   ) {}
 
   /** See row and emptySums; made when needed. */
@@ -50,7 +51,7 @@ export class FlatNet implements Evaluator {
     if (text(0, 8) !== "BGRLNET") throw new BundleError(`${name}: no flat net`);
     if (data.length < 160) throw new BundleError(`${name}: cut short`);
     const version = view.getUint32(8, true);
-    if (version !== 1) throw new BundleError(`${name}: version ${version}; this client reads 1`);
+    if (version !== 2) throw new BundleError(`${name}: version ${version}; this client reads 2`);
     const digest = sha256(data.subarray(0, data.length - 32));
     if (digest.some((byte, i) => byte !== data[data.length - 32 + i])) {
       throw new BundleError(`${name}: cut short or altered`);
@@ -58,6 +59,7 @@ export class FlatNet implements Evaluator {
     const storage = STORAGE[view.getUint32(12, true)];
     const nLayers = view.getUint32(32, true);
     const nInputs = view.getUint32(36, true);
+    const products = view.getUint32(124, true) === 1;
     let at = 128;
     const floats = (count: number) => {
       const out = Float32Array.from({ length: count }, (_, i) => view.getFloat32(at + 4 * i, true));
@@ -91,13 +93,13 @@ export class FlatNet implements Evaluator {
       }
       at += Math.ceil((bytes * out * nIn) / 4) * 4;
       layers.push({ out, bias, weights });
-      nIn = out;
+      nIn = products && layers.length === 1 ? out / 2 : out;
     }
     const points: Points = [view.getUint32(20, true), view.getUint32(24, true), view.getUint32(28, true)];
     const encoder = { name: text(68, 32), version: view.getUint32(64, true), hash: text(52, 12) };
     return new FlatNet(
-      text(40, 12), text(100, 28), points, view.getUint32(16, true), encoder, storage,
-      slots, shift, scale, cap, layers,
+      text(40, 12), text(100, 24), points, view.getUint32(16, true), encoder, storage,
+      slots, shift, scale, cap, layers, products,
     );
   }
 
@@ -131,7 +133,7 @@ export class FlatNet implements Evaluator {
         replace(sums, this.row(cell, last[cell]), this.row(cell, n));
         last[cell] = n;
       }
-      let x: Float64Array = sums;
+      let x: Float64Array = this.products ? multiplyHalves(sums) : sums;
       for (const layer of this.layers.slice(1)) x = multiply(x, layer);
       for (let k = 0; k < 5; k++) out[5 * i + k] = 1 / (1 + Math.exp(-x[k]));
       clamp(out, 5 * i, cells, i * CELLS);
@@ -173,6 +175,14 @@ export class FlatNet implements Evaluator {
 
 function replace(sums: Float64Array, old: Float32Array, row: Float32Array): void {
   for (let h = 0; h < sums.length; h++) sums[h] += row[h] - old[h];
+}
+
+/** Each of the first half, where it is above 0, times what is at its place in the second half. */
+function multiplyHalves(x: Float64Array): Float64Array {
+  const width = x.length / 2;
+  const y = new Float64Array(width);
+  for (let j = 0; j < width; j++) if (x[j] > 0 && x[j + width] > 0) y[j] = x[j] * x[j + width];
+  return y;
 }
 
 function multiply(x: Float64Array, { out, bias, weights }: Layer): Float64Array {

@@ -33,6 +33,8 @@ public struct FlatNet {
     private let scale: [Float]
     private let cap: [Float]
     private let layers: [Layer]
+    /// Whether the first layer's units are products: output j times output j + width.
+    private let products: Bool
 
     /// Reads a flat file; throws, naming `name`, if it is of another kind or version, or not whole.
     public init(data: Data, name: String = "the flat net") throws {
@@ -51,7 +53,7 @@ public struct FlatNet {
             String(decoding: bytes[at..<(at + length)].prefix { $0 != 0 }, as: UTF8.self)
         }
 
-        guard integer(8) == 1 else { throw fail("version \(integer(8)); this reader knows 1") }
+        guard integer(8) == 2 else { throw fail("version \(integer(8)); this reader knows 2") }
         let end = bytes.count - 32
         guard Array(SHA256.hash(data: Data(bytes[0..<end]))) == Array(bytes[end...]) else {
             throw fail("cut short or altered")
@@ -72,7 +74,8 @@ public struct FlatNet {
         }
 
         hash = text(40, 12)
-        variant = text(100, 28)
+        variant = text(100, 24)
+        products = integer(124) == 1
         encoder = text(68, 32)
         points = [20, 24, 28].map { Float(integer($0)) }
         let widths = integers(layerCount)
@@ -99,7 +102,7 @@ public struct FlatNet {
             }
             at += (size * rows * columns + 3) / 4 * 4
             read.append(Layer(bias: bias, weights: weights))
-            columns = rows
+            columns = products && read.count == 1 ? rows / 2 : rows
         }
         layers = read
     }
@@ -131,6 +134,7 @@ public struct FlatNet {
                 let sum = zip(row, x).reduce(bias) { $0 + $1.0 * $1.1 }
                 return k == layers.count - 1 ? 1 / (1 + expf(-sum)) : max(sum, 0)
             }
+            if k == 0 && products { x = zip(x, x.dropFirst(x.count / 2)).map { $0 * $1 } }
         }
         return FlatNet.clamped(x, board)
     }
