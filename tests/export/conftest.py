@@ -12,10 +12,14 @@ CLIENT = Path(__file__).parents[2] / "bgrl" / "export" / "client"
 
 
 def made_up_weights(
-    encoder: str = "tesauro198", hidden=(40, 12), variant: str = "backgammon", seed: int = 1
+    encoder: str = "tesauro198",
+    hidden=(40, 12),
+    variant: str = "backgammon",
+    seed: int = 1,
+    products: bool = False,
 ) -> Weights:
     """An untrained net with large weights, so that its answers go everywhere from 0 to 1."""
-    net = Net(get_encoder(encoder), hidden, get_variant(variant)).reset(seed)
+    net = Net(get_encoder(encoder), hidden, get_variant(variant), products).reset(seed)
     weights = net.weights({"command": "a test"})
     layers = [(3 * weight, bias) for weight, bias in weights.layers]
     return Weights(weights.encoder, weights.variant, layers, weights.made)
@@ -23,7 +27,7 @@ def made_up_weights(
 
 @pytest.fixture(scope="session")
 def weights() -> Weights:
-    return made_up_weights()
+    return made_up_weights(products=True)
 
 
 @pytest.fixture

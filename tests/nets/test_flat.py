@@ -12,8 +12,9 @@ from bgrl.nets import FastNet, Net, flat
 from bgrl.nets.flat import STORAGE, quantize, read_flat, rounded, write_flat
 
 
-def made_up(encoder="tesauro198", hidden=(13, 7), variant="backgammon"):
-    weights = Net(get_encoder(encoder), hidden, get_variant(variant)).reset(3).weights()
+def made_up(encoder="tesauro198", hidden=(13, 7), variant="backgammon", products=False):
+    net = Net(get_encoder(encoder), hidden, get_variant(variant), products).reset(3)
+    weights = net.weights()
     for _, bias in weights.layers:
         bias += np.linspace(-0.5, 0.5, len(bias), dtype=np.float32)
     return weights
@@ -21,32 +22,39 @@ def made_up(encoder="tesauro198", hidden=(13, 7), variant="backgammon"):
 
 @pytest.mark.parametrize("storage", STORAGE)
 @pytest.mark.parametrize(
-    ("encoder", "hidden", "variant"),
-    [("tesauro198", (13, 7), "backgammon"), ("thermometer324", (9,), "hypergammon")],
+    ("encoder", "hidden", "variant", "products"),
+    [
+        ("tesauro198", (13, 7), "backgammon", False),
+        ("tesauro198", (13, 7), "backgammon", True),
+        ("thermometer324", (9,), "hypergammon", False),
+    ],
 )
-def test_the_net_comes_back(tmp_path, storage, encoder, hidden, variant):
-    weights = made_up(encoder, hidden, variant)
+def test_the_net_comes_back(tmp_path, storage, encoder, hidden, variant, products):
+    weights = made_up(encoder, hidden, variant, products)
     again = read_flat(write_flat(weights, tmp_path / "net.bgnet", storage))
     assert again.hash == rounded(weights, storage).hash
     assert again.variant == weights.variant
     assert (again.hash == weights.hash) == (storage == "float32")
 
 
-def test_the_layout_is_as_documented(tmp_path):
+@pytest.mark.parametrize("products", [False, True])
+def test_the_layout_is_as_documented(tmp_path, products):
     """Reads the file by the table in the documentation, with no code of the writer."""
-    weights = made_up()
+    weights = made_up(products=products)
     data = write_flat(weights, tmp_path / "net.bgnet", "int8").read_bytes()
 
     def numbers(kind, at, count):
         return struct.unpack_from(f"<{count}{kind}", data, at)
 
     assert data[:8] == b"BGRLNET\0"
-    assert numbers("I", 8, 8) == (1, 2, 15, 1, 2, 3, 3, 198)
+    assert numbers("I", 8, 8) == (2, 2, 15, 1, 2, 3, 3, 198)
     assert data[52:64] == weights.encoder.hash.encode()
     assert numbers("I", 64, 1) == (1,)
     assert data[68:100].rstrip(b"\0") == b"tesauro198"
-    assert data[100:128].rstrip(b"\0") == b"backgammon"
-    assert numbers("I", 128, 3) == (13, 7, 5)
+    assert data[100:124].rstrip(b"\0") == b"backgammon"
+    assert numbers("I", 124, 1) == (products,)
+    widths = (26 if products else 13, 7, 5)
+    assert numbers("I", 128, 3) == widths
     at = 140
     slots = numbers("I", at, 198)
     shift, scale, cap = (numbers("f", at + 4 * 198 * k, 198) for k in (1, 2, 3))
@@ -54,7 +62,7 @@ def test_the_layout_is_as_documented(tmp_path):
     counts = BACKGAMMON.start_board().ravel()
     ramps = zip(slots, shift, scale, cap, strict=True)
     x = [min(max((counts[slot] - a) * b, 0), c) for slot, a, b, c in ramps]
-    for layer, width in enumerate((13, 7, 5)):
+    for layer, width in enumerate(widths):
         bias, row_scale = numbers("f", at, width), numbers("f", at + 4 * width, width)
         at += 8 * width
         rows = [numbers("b", at + len(x) * k, len(x)) for k in range(width)]
@@ -64,6 +72,8 @@ def test_the_layout_is_as_documented(tmp_path):
             for row, s, b in zip(rows, row_scale, bias, strict=True)
         ]
         x = [max(v, 0) for v in sums] if layer < 2 else [1 / (1 + np.exp(-v)) for v in sums]
+        if layer == 0 and products:
+            x = [x[j] * x[j + 13] for j in range(13)]
     assert at + 32 == len(data)
     expected = FastNet(rounded(weights, "int8")).evaluate(BACKGAMMON.start_board())
     assert x[0] == pytest.approx(expected[0], abs=1e-5)
@@ -100,8 +110,8 @@ def test_damaged_and_foreign_files_are_refused_by_name(tmp_path, monkeypatch):
     other.write_bytes(b"\x89PNG" + data)
     with pytest.raises(SchemaMismatch, match=r"bad\.bgnet is no flat net"):
         read_flat(other)
-    other.write_bytes(data[:8] + b"\2" + data[9:])
-    with pytest.raises(SchemaMismatch, match=r"bad\.bgnet has version 2"):
+    other.write_bytes(data[:8] + b"\3" + data[9:])
+    with pytest.raises(SchemaMismatch, match=r"bad\.bgnet has version 3"):
         read_flat(other)
     with pytest.raises(BgrlError, match=r"nothing\.bgnet"):
         read_flat(tmp_path / "nothing.bgnet")

@@ -21,8 +21,8 @@ from bgrl.nets.kernels import best_play, new_scratch
 SHAPES = [(8,), (16,), (40, 24), (128, 32), (33, 17, 5)]
 
 
-def make(hidden=(40, 24), encoder="tesauro198", seed=3, variant=BACKGAMMON) -> Net:
-    net = Net(get_encoder(encoder), hidden, variant).reset(seed)
+def make(hidden=(40, 24), encoder="tesauro198", seed=3, variant=BACKGAMMON, products=False) -> Net:
+    net = Net(get_encoder(encoder), hidden, variant, products).reset(seed)
     with torch.no_grad():
         # Biases that matter, and outputs far enough from 1/2 that the clamp has work to do.
         for layer in net.layers:
@@ -42,12 +42,29 @@ def boards() -> np.ndarray:
 
 
 @pytest.mark.parametrize("encoder", ["tesauro198", "thermometer324"])
+@pytest.mark.parametrize("products", [False, True])
 @pytest.mark.parametrize("hidden", SHAPES)
-def test_twin_computes_what_torch_does_for_any_shape(hidden, encoder, boards):
-    net = make(hidden, encoder)
+def test_twin_computes_what_torch_does_for_any_shape(hidden, products, encoder, boards):
+    net = make(hidden, encoder, products=products)
     np.testing.assert_allclose(
         FastNet.from_net(net).evaluate(boards), apply_net(net, boards), atol=1e-5
     )
+
+
+def test_a_unit_can_be_a_product_of_two_relus(boards):
+    net = make((3, 4), products=True)
+    x = get_encoder("tesauro198").encode(boards).astype(float)
+    (first, bias), *later = net.weights().layers
+    assert first.shape == (6, 198)
+    assert [weight.shape for weight, _ in later] == [(4, 3), (5, 4)]
+    sums = np.maximum(x @ first.T + bias, 0)
+    x = np.stack([sums[:, k] * sums[:, k + 3] for k in range(3)], axis=1)
+    for weight, bias in later[:-1]:
+        x = np.maximum(x @ weight.T + bias, 0)
+    weight, bias = later[-1]
+    p = 1 / (1 + np.exp(-(x @ weight.T + bias)))
+    clamp(p, boards)
+    np.testing.assert_allclose(apply_net(net, boards), p, atol=1e-6)
 
 
 def test_twin_of_another_number_of_checkers():
@@ -58,10 +75,12 @@ def test_twin_of_another_number_of_checkers():
     )
 
 
-@pytest.mark.parametrize("hidden", [(8,), (128, 32)])
-def test_plays_are_valued_like_whole_boards(hidden, boards):
+@pytest.mark.parametrize(
+    ("hidden", "products"), [((8,), False), ((128, 32), False), ((72, 16), True)]
+)
+def test_plays_are_valued_like_whole_boards(hidden, products, boards):
     """The first layer's row exchanges give what evaluating each final position does."""
-    fast = FastNet.from_net(make(hidden))
+    fast = FastNet.from_net(make(hidden, products=products))
     buffer = new_play_buffer()
     after = np.empty((2, 26), np.int8)
     for board in boards[::9]:
@@ -168,8 +187,9 @@ def test_seed_determines_the_first_weights():
     assert make((16, 8)).hash != make((8, 16)).hash
 
 
-def test_a_grown_net_computes_the_same_and_can_learn_more(boards):
-    net = Net(get_encoder("tesauro198"), (16, 8)).reset(1)
+@pytest.mark.parametrize("products", [False, True])
+def test_a_grown_net_computes_the_same_and_can_learn_more(boards, products):
+    net = Net(get_encoder("tesauro198"), (16, 8), products=products).reset(1)
     grown = net.grown((20, 8), seed=2)
     x = boards_tensor(boards)
     torch.testing.assert_close(grown(x), net(x))
@@ -181,8 +201,9 @@ def test_a_grown_net_computes_the_same_and_can_learn_more(boards):
             net.grown(narrower, 2)
 
 
-def test_checkpoint_round_trip(tmp_path):
-    net = make((24, 12), "thermometer324")
+@pytest.mark.parametrize("products", [False, True])
+def test_checkpoint_round_trip(tmp_path, products):
+    net = make((24, 12), "thermometer324", products=products)
     save_net(net, tmp_path / "net", {"seed": 3})
     again = load_net(tmp_path / "net")
     assert again.hash == net.hash
@@ -232,6 +253,8 @@ def test_net_of_another_encoder_hash_is_refused(tmp_path):
         ({"hidden": []}, CorruptFile),
         ({"hidden": [40, "24"]}, CorruptFile),
         ({"hidden": [40, 25]}, CorruptFile),
+        ({"products": True}, CorruptFile),
+        ({"products": 0}, CorruptFile),
         ({"hash": 5}, CorruptFile),
         ({"encoder": "tesauro198"}, CorruptFile),
         ({"variant": "chess"}, BgrlError),

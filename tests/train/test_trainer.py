@@ -33,8 +33,17 @@ def window(tmp_path_factory):
     return Window([folder])
 
 
-def make(window, steps=40, lr=3e-3, batch=512, hidden=(32, 16), encoder="tesauro198", **options):
-    net = Net(get_encoder(encoder), hidden).reset(1)
+def make(
+    window,
+    steps=40,
+    lr=3e-3,
+    batch=512,
+    hidden=(32, 16),
+    encoder="tesauro198",
+    products=False,
+    **options,
+):
+    net = Net(get_encoder(encoder), hidden, products=products).reset(1)
     stream = WindowStream(window, batch, seed=1, chunk_rows=5000)
     return Trainer(net, stream, Schedule(lr, steps), **{"threads": 1, **options})
 
@@ -74,7 +83,7 @@ def test_the_number_of_threads_changes_no_bit(window, tmp_path):
         {},
         {"average": 0.95},
         {"weight_decay": 0.01, "grad_clip": 0},
-        {"optimizer": "muon", "average": 0.95},
+        {"optimizer": "muon", "average": 0.95, "products": True},
     ],
 )
 def test_resumed_equals_uninterrupted_bit_for_bit(window, tmp_path, options):
@@ -300,13 +309,16 @@ def opens(net, boards):
     """How many of the boards open each hidden unit, layer by layer."""
     x = net.encode(torch.from_numpy(boards).float())
     found = []
-    for layer in net.linears[:-1]:
+    for i, layer in enumerate(net.linears[:-1]):
         x = torch.relu(layer(x))
+        x = net.units(x) if i == 0 else x
         found.append((x > 0).sum(0))
     return found
 
 
-@pytest.mark.parametrize("options", [{}, {"average": 0.9}, {"optimizer": "muon"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"average": 0.9}, {"optimizer": "muon"}, {"products": True}]
+)
 def test_dormant_units_come_back_without_a_change_of_the_net(window, options):
     trainer = make(window, **options)
     trainer.train(10)
