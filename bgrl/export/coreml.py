@@ -110,9 +110,7 @@ def build_program(weights: Weights) -> Any:
             x = op.relu(x=x) if i < len(weights.layers) - 1 else op.sigmoid(x=x)
             if i == 0 and weights.products:
                 a, b = np.arange(2 * weights.hidden[0], dtype=np.int32).reshape(2, -1)
-                x = op.mul(
-                    x=op.gather(x=x, indices=a, axis=1), y=op.gather(x=x, indices=b, axis=1)
-                )
+                x = op.mul(x=op.gather(x=x, indices=a, axis=1), y=op.gather(x=x, indices=b, axis=1))
         p = [column(x, k) for k in range(5)]
         some = op.clip(x=op.matmul(x=flat, y=marks.reshape(2 * SLOTS, 5)), alpha=zero, beta=one)
         own_off, their_off, own_behind, their_behind, going_on = (column(some, k) for k in range(5))

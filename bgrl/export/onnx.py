@@ -61,11 +61,10 @@ def build_model(weights: Weights, storage: str = "float32") -> "ModelProto":
         x = graph.add("Relu" if i < len(weights.layers) - 1 else "Sigmoid", x)
         if i == 0 and weights.products:
             width = weights.hidden[0]
-            halves = [
-                graph.add("Gather", x, graph.integers(f"half_{k}", range(at, at + width)), axis=1)
-                for k, at in enumerate((0, width))
-            ]
-            x = graph.add("Mul", *halves)
+            cuts = [graph.integers(f"cut_{at}", [at]) for at in (0, width, 2 * width)]
+            axis = graph.integers("units_axis", [1])
+            a, b = (graph.add("Slice", x, *cuts[k : k + 2], axis) for k in (0, 1))
+            x = graph.add("Mul", a, b)
     _clamp(graph, x, flat)
     real = _onnx().TensorProto.FLOAT
     model = helper.make_model(

@@ -125,7 +125,7 @@ def test_the_weights_come_back(file, weights):
     facts = describe_onnx(file)
     assert facts["net"] == weights.hash
     assert facts["encoder"].startswith("tesauro198 version 1")
-    assert facts["layers"] == "198 → 40 → 12 → 5"
+    assert facts["layers"] == "198 → 40 products → 12 → 5"
 
 
 def test_a_cut_file_is_refused_by_name(file, tmp_path):
