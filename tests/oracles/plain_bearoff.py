@@ -94,7 +94,7 @@ def home_number(home):
     return number
 
 
-@njit(cache=True)
+@njit  # numba's cache crashes on loading a function that calls itself
 def gnubg_best(home, dice, played, highest, means, best):
     """The home after the best play of ``dice[played:]``, or ``best`` if none of them has a lower
     mean: the first in GNU Backgammon's order, from the highest point down."""
@@ -117,7 +117,7 @@ def gnubg_best(home, dice, played, highest, means, best):
     return best
 
 
-@njit(cache=True)
+@njit
 def gnubg_all_off(rolls, homes):
     """Whole 65535ths int64[N, 32] for ``homes`` int64[N, 6] in the order of their numbers, rounded
     at every position so that a row adds up. The higher die is played first, then the lower one."""
