@@ -6,6 +6,7 @@ in, so it can set that one game aside, start a new process and go on with the re
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections import deque
@@ -22,6 +23,8 @@ from bgrl.errors import BgrlError
 START_SECONDS = 600.0
 # How many processes may be lost while they start before something else than bad luck is at work.
 LOST_STARTS = 5
+# How often the parent looks whether it is to stop.
+STOP_SECONDS = 0.5
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -64,21 +67,26 @@ class _Worker:
 
 
 def run_in_processes(
-    job: Job, tasks: Iterator[list[int]], workers: int, timeout: float
+    job: Job,
+    tasks: Iterator[list[int]],
+    workers: int,
+    timeout: float,
+    stop: threading.Event | None = None,
 ) -> Generator[Any, None, None]:
     """Run `job` on batches of tasks in `workers` spawned processes of one thread each.
 
     Yields each result as it comes, and a Lost for a task whose process died or stayed silent for
     `timeout` seconds; the other tasks of its batch are given to a new process. A result has an
-    attribute `task`. The processes are gone when the iterator is exhausted or closed, and when this
-    process dies. Raises BgrlError if processes can't start.
+    attribute `task`. Once another thread sets `stop`, no more results come. The processes are gone
+    when the iterator is exhausted or closed, and when this process dies. Raises BgrlError if
+    processes can't start.
     """
     pool: list[_Worker] = []
     lost_starts = 0
     again: deque[list[int]] = deque()
     try:
         pool = [_start(job) for _ in range(workers)]
-        while True:
+        while not (stop and stop.is_set()):
             for worker in pool:
                 if worker.ready and not worker.tasks:
                     batch = again.popleft() if again else next(tasks, None)
@@ -92,7 +100,8 @@ def run_in_processes(
             # A worker with nothing to do can't be late.
             busy = [worker for worker in pool if worker.tasks or not worker.ready]
             left = min(worker.deadline for worker in busy) - time.monotonic()
-            wait([worker.connection for worker in pool], max(0.0, left))
+            left = max(0.0, min(left, STOP_SECONDS) if stop else left)
+            wait([worker.connection for worker in pool], left)
             for i, worker in enumerate(pool):
                 reason = None
                 try:
@@ -156,6 +165,9 @@ def _end(worker: _Worker) -> None:
 
 
 def _serve(connection: Connection, job: Job) -> None:
+    # Ctrl-C reaches every process of a terminal. The parent ends this one, which would otherwise
+    # look lost to it; a handler, since whatever a player starts would inherit that it is ignored.
+    signal.signal(signal.SIGINT, lambda *_: None)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         job.prepare()
@@ -167,8 +179,8 @@ def _serve(connection: Connection, job: Job) -> None:
         while True:
             for message in job.run(connection.recv()):
                 connection.send(message)
-    except (EOFError, ConnectionError, KeyboardInterrupt):
-        return  # the parent is gone or going
+    except (EOFError, ConnectionError):
+        return  # the parent is gone
 
 
 def _end_with_parent() -> None:

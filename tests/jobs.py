@@ -59,3 +59,16 @@ class Endless:
     def run(self, tasks: list[int]) -> Iterator[Answer]:
         yield Answer(tasks[0], os.getpid())
         time.sleep(600)
+
+
+@dataclass
+class SlowAnswers:
+    """Answers each task after half a second, but for the first one."""
+
+    def prepare(self) -> None:
+        pass
+
+    def run(self, tasks: list[int]) -> Iterator[Answer]:
+        for task in tasks:
+            time.sleep(0.5 if task else 0)
+            yield Answer(task, os.getpid())

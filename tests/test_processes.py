@@ -1,13 +1,15 @@
 """Worker processes: lost ones are replaced, and none outlives the process that started it."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
-from jobs import Answer, SlowStart, Threads
+from jobs import Answer, Endless, SlowAnswers, SlowStart, Threads
 
 from bgrl.errors import BgrlError
 from bgrl.processes import LOST_STARTS, run_in_processes
@@ -31,6 +33,25 @@ def test_n10_a_process_uses_one_thread():
     (answer,) = run_in_processes(Threads(), iter([[0]]), 1, 120.0)
     assert answer.value == 1
     assert dict(os.environ) == before
+
+
+def test_a_process_does_not_end_by_itself_when_the_terminal_interrupts_all():
+    results = run_in_processes(SlowAnswers(), iter([[0, 1]]), 1, 60.0)
+    first = next(results)
+    os.kill(first.value, signal.SIGINT)
+    (second,) = results
+    assert second == Answer(1, first.value)
+
+
+def test_processes_end_when_another_thread_says_so():
+    stop = threading.Event()
+    results = run_in_processes(Endless(), iter([[0, 1]]), 1, 600.0, stop)
+    worker = next(results).value
+    threading.Timer(0.2, stop.set).start()
+    begin = time.monotonic()
+    assert list(results) == []
+    assert time.monotonic() - begin < 10
+    assert not _alive(worker)
 
 
 def test_processes_end_with_the_one_that_started_them():

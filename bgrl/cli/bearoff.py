@@ -6,7 +6,10 @@ from bgrl.search.bearoff import Bearoff, build
 
 
 def run(config: BearoffConfig, launch: Launch) -> None:
-    """Build the databases, replacing those in the folder, and say what there is."""
+    """Build the databases, replacing those in the folder, and say what there is.
+
+    Raises BgrlError, and leaves all as it is, if the folder holds anything else.
+    """
     build(config.folder, config.checkers, config.pair_checkers)
     made = Bearoff.load(config.folder).description
     for kind in ("one_sided", "two_sided"):

@@ -12,6 +12,7 @@ from bgrl.errors import BgrlError
 from bgrl.files import read_json
 from bgrl.nets import Weights
 from bgrl.pipeline import Loop, LoopResult
+from bgrl.search import Bearoff
 
 
 def run(config: LoopConfig, launch: Launch) -> None:
@@ -20,7 +21,64 @@ def run(config: LoopConfig, launch: Launch) -> None:
     A level that begins after another one begins with that one's net, and runs it first if it is not
     there.
     """
-    loop = Loop(
+    start: Path | None = None
+    for loop, each in _runs(config, launch):
+        start = _run(replace(loop, start=start) if start else loop, each)
+
+
+def _runs(config: LoopConfig, launch: Launch) -> list[tuple[Loop, Launch]]:
+    """The run, after those of the levels before it that are not there, each with its command line.
+
+    Each run but the first begins with the net of the one before. Raises BgrlError when one can't,
+    rather than after the hours that those before it take.
+    """
+    loop = _loop(config, launch)
+    if config.start or not config.after:
+        if config.taught and not config.start:
+            raise BgrlError("taught: there is no teacher without start or after")
+        return [(loop, launch)]
+    folder = config.folder.parent / config.after
+    if _is_finished(folder):
+        return [(replace(loop, start=folder / "net"), launch)]
+    earlier = _earlier(config, config.after, folder)
+    runs = _runs(earlier.config, earlier)
+    loop.check_start(f"after: {config.after}", runs[-1][0].shape)
+    return [*runs, (loop, launch)]
+
+
+def _is_finished(folder: Path) -> bool:
+    """Whether a net is there and its run, if it has one, went on to measure it."""
+    unmeasured = (folder / "state.json").exists() and not (folder / "result.json").exists()
+    return (folder / "net" / "net.json").exists() and not unmeasured
+
+
+def _earlier(config: LoopConfig, level: str, folder: Path) -> Launch:
+    """The command line of the level to begin after, in `folder`."""
+    # What is of the machine or the user holds for both, what is of the recipe does not.
+    given = [f"seed={config.seed}", f"wandb={config.wandb}"]
+    if config.workers is not None:
+        given.append(f"workers={config.workers}")
+    for key in ("device", "mixed_precision", "compile", "threads"):
+        given.append(f"trainer.{key}={getattr(config.trainer, key)}")
+    return compose("loop", [f"level={level}", positional("loop", "folder", str(folder)), *given])
+
+
+def _run(loop: Loop, launch: Launch) -> Path:
+    """Run one loop, print how its last net plays, and return where that is."""
+    read = {"start": Weights.load(loop.start).hash} if loop.start else {}
+    if loop.pruner:
+        read["pruner"] = Weights.load(loop.pruner).hash
+    if any(loop.exact):
+        read["bearoff"] = Bearoff.open().hash
+    with run_folder(loop.folder, launch, loop.seed, read):
+        result = loop.run()
+    print(table(result))
+    return result.net
+
+
+def _loop(config: LoopConfig, launch: Launch) -> Loop:
+    """The loop that a command line asks for, without the net of a level before it."""
+    return Loop(
         config.folder,
         generations=config.generations,
         games=config.selfplay.games,
@@ -55,34 +113,6 @@ def run(config: LoopConfig, launch: Launch) -> None:
         wandb=config.wandb,
         record=launch.resolved,
     )
-    if config.taught and not (config.start or config.after):
-        raise BgrlError("taught: there is no teacher without start or after")
-    if config.after and not config.start:
-        loop = replace(loop, start=_earlier(config, config.after))
-    read = {"start": Weights.load(loop.start).hash} if loop.start else {}
-    if config.selfplay.pruner:
-        read["pruner"] = Weights.load(config.selfplay.pruner).hash
-    with run_folder(config.folder, launch, config.seed, read):
-        result = loop.run()
-    print(table(result))
-
-
-def _earlier(config: LoopConfig, level: str) -> Path:
-    """The net of the level to begin after, in the folder beside this run's."""
-    folder = config.folder.parent / level
-    net = folder / "net"
-    if not (net / "net.json").exists():
-        # What is of the machine or the user holds for both, what is of the recipe does not.
-        given = [f"seed={config.seed}", f"wandb={config.wandb}"]
-        if config.workers is not None:
-            given.append(f"workers={config.workers}")
-        for key in ("device", "mixed_precision", "compile", "threads"):
-            given.append(f"trainer.{key}={getattr(config.trainer, key)}")
-        launch = compose(
-            "loop", [f"level={level}", positional("loop", "folder", str(folder)), *given]
-        )
-        run(launch.config, launch)
-    return net
 
 
 def table(result: LoopResult) -> str:

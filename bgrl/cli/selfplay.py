@@ -17,6 +17,9 @@ def run(config: SelfplayConfig, launch: Launch) -> None:
     if config.pruner:
         pruner = FastNet.load(config.pruner)
         read["pruner"] = pruner.hash
+    bearoff = Bearoff.open() if config.exact else None
+    if bearoff:
+        read["bearoff"] = bearoff.hash
     with run_folder(config.folder, launch, config.seed, read):
         made = generate(
             net,
@@ -27,7 +30,7 @@ def run(config: SelfplayConfig, launch: Launch) -> None:
             generation=config.generation,
             lam=config.lam,
             exact=config.exact,
-            bearoff=Bearoff.open() if config.exact else None,
+            bearoff=bearoff,
             pruner=pruner,
             scatter=config.scatter,
             workers=cores() if config.workers is None else config.workers,

@@ -21,7 +21,8 @@ from bgrl.game.variants import get_variant
 
 log = logging.getLogger(__name__)
 
-# A stream of its own in bgrl.game.dice, so that the split says nothing about the dice.
+# Another stream of bgrl.game.dice than that of the dice, so that the split says nothing about them.
+# The games that self-play scatters have the same one, but draw only what follows this hash.
 _SPLIT = 7
 
 

@@ -20,13 +20,14 @@ import hashlib
 import math
 import re
 import shutil
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from bgrl.data import Generation, Window, WindowStream
 from bgrl.encoding import get_encoder
@@ -78,6 +79,15 @@ class LoopResult:
     onnx_reason: str = ""
 
 
+class Shape(NamedTuple):
+    """What nets must have in common, but for the widths, for one to grow into the other."""
+
+    encoder: str
+    hidden: tuple[int, ...]
+    products: bool
+    variant: str
+
+
 @dataclass(frozen=True)
 class Loop:
     """A run of `generations` in `folder`.
@@ -85,8 +95,8 @@ class Loop:
     encoder, hidden, products, variant: of the net. start: the checkpoint to begin with, such a net
     or a narrower one, which grows; None begins with an untrained one. taught: above 0 the net
     begins untrained, of any shape, and `start` is its teacher: in this share of the generations,
-    the first ones, that net plays the games. seed: of the first weights, the dice and the batches.
-    workers: self-play processes; 0 plays in this one. They don't change what is made.
+    the first ones, rounded up, that net plays the games. seed: of the first weights, the dice and
+    the batches. workers: self-play processes; 0 plays in this one. They don't change what is made.
 
     games: self-play games a generation. lam: λ of the returns. exact: 0 for returns with the luck
     of the dice, or the share of the games to play and to take it off (each takes 50 times as long,
@@ -178,35 +188,52 @@ class Loop:
             raise BgrlError(f"passes is {self.passes}, expected a finite number above 0")
         if not 0 <= self.val_percent < 100:
             raise BgrlError(f"val_percent is {self.val_percent}, expected 0 to 99")
+        if self.revive and not self.val_percent:
+            raise BgrlError("val_percent is 0, but revive needs held-out positions")
         if self.wandb not in WANDB_MODES:
             raise BgrlError(f"wandb is {self.wandb!r}, expected one of {', '.join(WANDB_MODES)}")
         Schedule(self.lr, 1, end=self.lr_end)
         check_options(**self.trainer)
-        encoder = get_encoder(self.encoder)
+        get_encoder(self.encoder)
         if self.pruner and (plays := Weights.load(self.pruner).variant.name) != self.variant:
             raise BgrlError(f"{self.pruner} is a net for {plays}, but the run plays {self.variant}")
         if self.start:
-            begin = Weights.load(self.start)
-            if self.taught and begin.variant.name != self.variant:
-                raise BgrlError(
-                    f"{self.start} is a net for {begin.variant.name}, "
-                    f"but the run plays {self.variant}"
-                )
-            asked = (encoder.name, self.hidden, self.products, self.variant)
-            found = (begin.encoder.name, begin.hidden, begin.products, begin.variant.name)
-            alike = (asked[0], *asked[2:]) == (found[0], *found[2:])
-            fits = alike and len(self.hidden) == len(begin.hidden)
-            if not self.taught and (not fits or any(map(int.__gt__, begin.hidden, self.hidden))):
-                raise BgrlError(f"{self.start} is a net of {found}, but the run asks for {asked}")
+            net = Weights.load(self.start)
+            shape = Shape(net.encoder.name, net.hidden, net.products, net.variant.name)
+            self.check_start(str(self.start), shape)
         for spec in (*self.opponents, *self.final_opponents):
             self._opponent(spec)
+
+    @property
+    def shape(self) -> Shape:
+        """That of the run's nets."""
+        return Shape(get_encoder(self.encoder).name, self.hidden, self.products, self.variant)
+
+    def check_start(self, name: str, found: Shape) -> None:
+        """Raise BgrlError when the run can't begin with, or be taught by, such a net."""
+        asked = self.shape
+        if self.taught:
+            if found.variant != asked.variant:
+                raise BgrlError(
+                    f"{name} is a net for {found.variant}, but the run plays {asked.variant}"
+                )
+            return
+        alike = found._replace(hidden=asked.hidden) == asked
+        fits = alike and len(found.hidden) == len(asked.hidden)
+        if not fits or any(map(int.__gt__, found.hidden, asked.hidden)):
+            raise BgrlError(
+                f"{name} is a net of {tuple(found)}, but the run asks for {tuple(asked)}"
+            )
 
     def run(self) -> LoopResult:
         """Do what is left to do and return the result.
 
         One process at a time may be at work in the folder (:func:`bgrl.files.exclusive`). Raises
-        BgrlError when training diverges or when a worker fails again and again.
+        BgrlError when training diverges, when a worker fails again and again, or when there is no
+        `start` to teach the net.
         """
+        if self.taught and not self.start:
+            raise BgrlError(f"taught is {self.taught}, but there is no start to teach the net")
         done, kept = self._state()
         if done < self.generations:
             metrics = self.folder / METRICS
@@ -214,21 +241,27 @@ class Loop:
                 MetricLog(metrics, self.wandb, name=self.folder.name, config=self.record) as log,
                 ThreadPoolExecutor(1) as background,
             ):
+                stop = threading.Event()
                 ahead: Future[Generation] | None = None
-                for generation in range(done + 1, self.generations + 1):
-                    line: dict[str, Any] = {"generation": generation, "kept": 1}
-                    with _timed(line, "selfplay_seconds"):
-                        made = ahead.result() if ahead else self._selfplay(generation, kept)
-                    if self.overlap and generation < self.generations:
-                        ahead = background.submit(self._selfplay, generation + 1, kept)
-                    kept = self._generation(generation, kept, made, line, log)
+                try:
+                    for generation in range(done + 1, self.generations + 1):
+                        line: dict[str, Any] = {"generation": generation, "kept": 1}
+                        with _timed(line, "selfplay_seconds"):
+                            made = ahead.result() if ahead else self._selfplay(generation, kept)
+                        if self.overlap and generation < self.generations:
+                            ahead = background.submit(self._selfplay, generation + 1, kept, stop)
+                        kept = self._generation(generation, kept, made, line, log)
+                finally:
+                    stop.set()  # or an error would wait for the games that are ahead
         return self._finish(kept[-1])
 
-    def _selfplay(self, generation: int, kept: list[int]) -> Generation:
+    def _selfplay(
+        self, generation: int, kept: list[int], stop: threading.Event | None = None
+    ) -> Generation:
         """The generation's games, by the newest net kept that was there when they could begin."""
         newest = generation - (2 if self.overlap else 1)
         player = self._net(max(number for number in kept if number <= max(newest, 0)))
-        if self.start and generation <= self.taught * self.generations:
+        if self.start and generation <= self._taught:
             player = self.start
         exact = self._share_of(self.exact, generation) > 0
         return generate(
@@ -244,6 +277,7 @@ class Loop:
             pruner=FastNet.load(self.pruner) if exact and self.pruner else None,
             scatter=self.scatter,
             workers=self.workers,
+            stop=stop,
         )
 
     def _generation(
@@ -301,8 +335,9 @@ class Loop:
                 **self.trainer,
             )
             checkpoints = self.folder / "train" / _name(generation)
-            if not trainer.resume(checkpoints) and parent:
-                trainer.resume(self.folder / "train" / _name(parent))
+            before = self.folder / "train" / _name(parent)
+            if not trainer.resume(checkpoints) and parent and not trainer.resume(before):
+                raise CorruptFile(f"{before}: no checkpoint there to go on from")
             if self.revive and trainer.step == start:
                 line["revived"] = trainer.revive(self.revive)
             until = start + steps
@@ -313,7 +348,7 @@ class Loop:
                 "generation": generation,
                 "games": sum(self._games(g) for g in range(1, generation + 1)),
                 "step": until,
-                "parent": load_net(self._net(parent)).hash,
+                "parent": Weights.load(self._net(parent)).hash,
             }
             save_net(trainer.saved_net(), target, made)
         return self._step(generation)
@@ -420,6 +455,11 @@ class Loop:
         if not is_integer(step) or step < 0:
             raise CorruptFile(f"{path}: its step is {step!r}, expected a count of training steps")
         return step
+
+    @property
+    def _taught(self) -> int:
+        """How many generations the teacher plays; what floats add to a product is no generation."""
+        return math.ceil(self.taught * self.generations - 1e-9)
 
     def _games(self, generation: int) -> int:
         """How many games a generation has."""

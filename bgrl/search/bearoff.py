@@ -16,6 +16,7 @@ points 7 - k and above, the sum of C(s[k] + k - 1, k) for k = 1 to 6, a combinat
 database of n checkers begins with that of n - 1.
 """
 
+import hashlib
 import math
 import os
 import shutil
@@ -351,6 +352,12 @@ class Bearoff:
             arrays[name] = np.load(file, mmap_mode="r", allow_pickle=False)
         return cls(BearoffArrays(**arrays), description, folder.absolute())
 
+    @property
+    def hash(self) -> str:
+        """12 hex digits of the SHA-256 of the databases' files: their name."""
+        digests = (self.description["sha256"][name] for name in BearoffArrays._fields)
+        return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:12]
+
     def covers(self, board: np.ndarray) -> bool:
         """Whether ``board`` (int8[2, 26]) is in the databases."""
         return bool(in_database(self.arrays, np.ascontiguousarray(board, dtype=np.int8)))
@@ -400,7 +407,8 @@ def build(folder: str | os.PathLike, checkers: int = 15, pair_checkers: int = 6)
     """Build the one-sided database of ``checkers`` and the two-sided one of ``pair_checkers``.
 
     Seconds of work and 27 MB at the default sizes; published whole, or not at all.
-    Raises BgrlError for sizes out of range (1 to 15, and 0 to 10).
+    Raises BgrlError for sizes out of range (1 to 15, and 0 to 10), and for a folder that holds
+    anything else than the databases to replace.
     """
     if not 1 <= checkers <= 15 or not 0 <= pair_checkers <= 10:
         raise BgrlError(
@@ -408,6 +416,7 @@ def build(folder: str | os.PathLike, checkers: int = 15, pair_checkers: int = 6)
             "the first may be 1 to 15, the second 0 to 10"
         )
     folder = Path(folder)
+    _check_replaceable(folder)
     start = time.perf_counter()
     all_off, first_off = build_one_sided(checkers)
     middle = time.perf_counter()
@@ -435,3 +444,19 @@ def build(folder: str | os.PathLike, checkers: int = 15, pair_checkers: int = 6)
         }
         atomic_write_json(beside / DESCRIPTION_FILE, description)
     return folder
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Raise BgrlError unless ``folder`` is absent, empty, or holds databases and nothing else."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise BgrlError(f"{folder} is not a folder")
+    own = {DESCRIPTION_FILE, *(f"{name}.npy" for name in BearoffArrays._fields)}
+    there = {entry.name for entry in folder.iterdir()}
+    foreign = there - own if DESCRIPTION_FILE in there else there
+    if foreign:
+        raise BgrlError(
+            f"{folder} holds something other than bear-off databases: {min(foreign)}; "
+            "nothing is replaced"
+        )

@@ -105,7 +105,13 @@ class CompactBearoff(Bearoff):
         )
         for array in arrays:
             array.flags.writeable = False
-        return cls(arrays, {"checkers": checkers}, path.absolute())
+        description = {"checkers": checkers, "sha256": data[-_CHECKSUM:].hex()}
+        return cls(arrays, description, path.absolute())
+
+    @property
+    def hash(self) -> str:
+        """12 hex digits of the SHA-256 at the file's end: the databases' name."""
+        return self.description["sha256"][:12]
 
 
 def write_compact(path: str | os.PathLike, checkers: int = 15) -> Path:

@@ -57,7 +57,8 @@ def play_games(
     ``buffers`` is (boards int8[M, 2, 26], targets float32[M, 5], outcomes int8[M], games int64[M],
     plies int16[M]); ``game_buffers`` is (boards int8[max_plies + 1, 2, 26], values
     float32[max_plies + 1, 5]). Games of more than ``max_plies`` plies are given up and leave no
-    rows. Returns (next game to play, rows written, games given up).
+    rows, and so are those that end within their random plies. Returns (next game to play, rows
+    written, games given up).
     """
     boards, targets, outcomes, games, plies = buffers
     game_boards, values = game_buffers
@@ -83,9 +84,9 @@ def play_games(
             for k in range(5):
                 values[n, k] = scratch.outputs[k]
             state, die1, die2 = next_roll(state)
-        if level == 0:
+        if level == 0 or n <= first:
             given_up += 1
-        elif n > first:
+        else:
             returns_into(values[first:], level, np.float32(lam), targets, rows, n - first)
             points = net.points[level - 1]
             for t in range(first, n):

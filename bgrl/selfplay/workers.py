@@ -1,6 +1,7 @@
 """Self-play in worker processes that write shards."""
 
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -140,6 +141,7 @@ def generate(
     workers: int = 2,
     games_per_shard: int | None = None,
     max_plies: int = MAX_PLIES,
+    stop: threading.Event | None = None,
 ) -> Generation:
     """Play games ``first_game .. first_game + games - 1`` of ``seed`` and publish the generation.
 
@@ -147,15 +149,17 @@ def generate(
     ``exact`` those without the luck of the dice and with what the ``bearoff`` databases know
     (:mod:`bgrl.selfplay.returns`), where ``pruner``, a small net, chooses the four plays of a roll
     that ``net`` looks at. So large a share of the games as ``scatter`` begins with up to a
-    dozen random plies, to get to positions that the net's own play avoids.
+    dozen random plies, to get to positions that the net's own play avoids. A game that ends within
+    them, or takes more than ``max_plies``, is given up: it has no positions.
 
     The positions are the same whatever ``workers`` is; 0 plays in this process. What an
     interrupted call has published is kept, and a worker that dies has its shard played again.
+    Another thread interrupts it by setting ``stop``.
     Shards of other games or settings, which another interrupted call has left, are replaced or left
     out.
 
     Raises BgrlError for a value out of range, if ``folder`` is a complete generation of other games
-    or settings, or if a shard fails ``TRIES`` times.
+    or settings, if a shard fails ``TRIES`` times, or when stopped.
     """
     folder = Path(folder)
     if games_per_shard is None:
@@ -206,7 +210,7 @@ def generate(
     with progress(games, f"self-play {folder.name}", "games") as bar:
         bar.advance(done)
         for tries in range(TRIES):
-            for result in _results(job, list(missing), workers):
+            for result in _results(job, list(missing), workers, stop):
                 if isinstance(result, Lost):
                     bar.note(f"shard {result.task}: {result.reason}; it is played again")
                 elif isinstance(result, ShardDone):
@@ -214,18 +218,26 @@ def generate(
                     missing.remove(result.task)
             if not missing:
                 return publish_generation(folder, [path.name for path in paths.values()])
+            if stop and stop.is_set():
+                raise BgrlError(f"{folder}: stopped, shards {missing} are missing")
             if tries == TRIES - 1:
                 raise BgrlError(f"{folder}: shards {missing} failed {TRIES} times")
     raise AssertionError("unreachable")
 
 
-def _results(job: SelfPlayJob, tasks: list[int], workers: int) -> Iterator[object]:
+def _results(
+    job: SelfPlayJob, tasks: list[int], workers: int, stop: threading.Event | None
+) -> Iterator[object]:
     if workers == 0:
         job.prepare()
-        yield from job.run(tasks)
+        for task in tasks:
+            if stop and stop.is_set():
+                return
+            yield from job.run([task])
     elif tasks:
+        batches = iter([task] for task in tasks)
         count = min(workers, len(tasks))
-        yield from run_in_processes(job, iter([task] for task in tasks), count, TIMEOUT_SECONDS)
+        yield from run_in_processes(job, batches, count, TIMEOUT_SECONDS, stop)
 
 
 def _published(path: Path, meta: ShardMeta, first: int, last: int) -> bool:

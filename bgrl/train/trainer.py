@@ -1,5 +1,6 @@
 """The trainer: fits a net to the targets of a stream of positions."""
 
+import inspect
 import itertools
 import logging
 import math
@@ -66,10 +67,15 @@ def check_options(
     threads: int = 0,
     **others: Any,
 ) -> None:
-    """Raise BgrlError when a Trainer can't have these options; ``others`` need no check."""
+    """Raise BgrlError when a Trainer can't have these options; of ``others`` only the names."""
+    known = inspect.getfullargspec(Trainer).kwonlyargs
+    for name in others:
+        if name not in known:
+            raise BgrlError(f"unknown option trainer.{name}, expected one of {', '.join(known)}")
     if optimizer not in OPTIMIZERS:
-        known = ", ".join(OPTIMIZERS)
-        raise BgrlError(f"trainer.optimizer is {optimizer!r}, expected one of {known}")
+        raise BgrlError(
+            f"trainer.optimizer is {optimizer!r}, expected one of {', '.join(OPTIMIZERS)}"
+        )
     for name, value in (
         ("weight_decay", weight_decay),
         ("grad_clip", grad_clip),
@@ -282,16 +288,18 @@ class Trainer:
     def revive(self, below: float) -> int:
         """Give new weights to dormant hidden units; returns how many there were.
 
-        Dormant: open in less than a share `below` of the held-out positions, 8192 at most. Such a
-        unit learns no more. Its weights become those of a new net, its bias what makes it open in
-        about half of the positions, what it adds to the next layer nothing, and the optimizer
-        forgets it: the net stays as it is until the unit has learned
-        (Sokar, Agarwal, Castro and Evci, "The dormant neuron phenomenon in deep reinforcement
-        learning", ICML 2023). Depends on the net, the positions and the step only.
+        Dormant: open in less than a share `below` of the held-out positions, of which up to 8192
+        all over the window are looked at; without any, no unit is. Such a unit learns no more. Its
+        weights become those of a new net, its bias what makes it open in about half of the
+        positions (either factor of a product, which so is open in about a quarter), what it adds to
+        the next layer nothing, and the optimizer forgets it: the net stays as it is until the unit
+        has learned (Sokar, Agarwal, Castro and Evci, "The dormant neuron phenomenon in deep
+        reinforcement learning", ICML 2023). Depends on the net, the positions and the step only.
         """
-        boards = self.stream.window.validation()[0][:_VALIDATION_ROWS]
+        boards = self.stream.window.validation()[0]
         if not len(boards):
             return 0
+        boards = boards[:: math.ceil(len(boards) / _VALIDATION_ROWS)]
         fresh = Net(self.net.encoder, self.net.hidden, self.net.variant, self.net.products)
         fresh.reset(self.step)
         x = self.net.encode(torch.from_numpy(boards).to(self._device).float())

@@ -5,15 +5,17 @@ import json
 import os
 import re
 import shutil
+import time
 from dataclasses import asdict
 
 import pytest
 
-from bgrl.data import open_generation
+from bgrl.data import is_complete, open_generation
 from bgrl.errors import BgrlError, CorruptFile, MissingExtra
 from bgrl.files import read_json
 from bgrl.nets import Weights
 from bgrl.pipeline import Loop
+from bgrl.processes import _start
 from bgrl.train import read_metrics
 
 TINY = {
@@ -257,9 +259,11 @@ def test_a_missing_extra_is_a_row_and_can_come_later(finished, tmp_path, monkeyp
         ({"lr": -1.0}, "-1.0"),
         ({"lr_end": 1.0}, "from 0.01 to 1.0"),
         ({"val_percent": 100}, "val_percent is 100"),
+        ({"val_percent": 0, "revive": 0.1}, "val_percent is 0, but revive needs held-out pos"),
         ({"wandb": "maybe"}, "wandb is 'maybe'"),
         ({"taught": 1.5}, "taught is 1.5, expected 0 to 1"),
         ({"trainer": {"device": "warp"}}, "no device 'warp'"),
+        ({"trainer": {"optimiser": "muon"}}, "unknown option trainer.optimiser, expected one of"),
         ({"trainer": {"optimizer": "sgd"}}, "trainer.optimizer is 'sgd', expected one of adamw"),
         ({"encoder": "tesauro199"}, "tesauro199"),
         ({"variant": "chess"}, "chess"),
@@ -316,6 +320,17 @@ def test_a_net_without_its_step_is_named(finished, tmp_path):
         tiny(folder).run()
 
 
+def test_a_run_without_the_checkpoints_to_go_on_from_names_them(finished, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(finished[0], folder)
+    state = {"format": "bgrl.loop 1", "done": 2, "kept": [0, 2]}
+    (folder / "state.json").write_text(json.dumps(state))
+    for name in ("nets/gen-0003", "shards/gen-0003", "train"):
+        shutil.rmtree(folder / name)
+    with pytest.raises(CorruptFile, match=re.escape(f"{folder / 'train' / 'gen-0002'}: no check")):
+        tiny(folder).run()
+
+
 def test_overlapped_games_are_played_by_a_net_one_generation_older(tmp_path):
     result = tiny(tmp_path / "run", overlap=True, gate_games=0).run()
     nets = [Weights.load(tmp_path / "run" / "nets" / f"gen-{g:04d}").hash for g in range(4)]
@@ -333,6 +348,8 @@ def test_an_overlapped_run_goes_on_as_if_undisturbed(tmp_path, monkeypatch):
 
     def killed(self, generation, *rest):
         if generation == 2:
+            while not is_complete(tmp_path / "cut" / "shards" / "gen-0003"):
+                time.sleep(0.01)
             raise Killed
         return train(self, generation, *rest)
 
@@ -343,6 +360,25 @@ def test_an_overlapped_run_goes_on_as_if_undisturbed(tmp_path, monkeypatch):
     # The games that were ahead are used, and not played by a newer net.
     assert open_generation(tmp_path / "cut" / "shards" / "gen-0003").games
     assert tiny(tmp_path / "cut", overlap=True).run().hash == whole.hash
+
+
+def test_an_error_does_not_wait_for_the_games_that_are_ahead(tmp_path, monkeypatch):
+    starts = []
+
+    def failing(self, *arguments):
+        while len(starts) < 2:
+            time.sleep(0.01)
+        raise BgrlError("training diverged")
+
+    monkeypatch.setattr(
+        "bgrl.processes._start", lambda job, start=_start: starts.append(job) or start(job)
+    )
+    monkeypatch.setattr(Loop, "_train", failing)
+    monkeypatch.setattr(Loop, "_games", lambda self, generation: (30, 200_000)[generation - 1])
+    with pytest.raises(BgrlError, match="training diverged"):
+        tiny(tmp_path / "run", overlap=True, generations=2, workers=1).run()
+    assert len(starts) == 2
+    assert not is_complete(tmp_path / "run" / "shards" / "gen-0002")
 
 
 def test_a_run_can_begin_with_a_checkpoint(finished, tmp_path):
@@ -373,6 +409,23 @@ def test_a_net_can_learn_from_a_teacher_first(finished, tmp_path):
     assert taught.hash == nets[4].hash
     with pytest.raises(BgrlError, match="net is a net for backgammon, but the run plays nack"):
         tiny(tmp_path / "other", taught=0.5, variant="nackgammon", **changes)
+
+
+@pytest.mark.parametrize(
+    ("taught", "generations", "expected"),
+    [(0.0, 5, 0), (0.29, 100, 29), (0.07, 100, 7), (0.5, 3, 2), (0.1, 4, 1), (1.0, 7, 7)],
+)
+def test_the_teacher_plays_its_share_of_the_generations_rounded_up(
+    finished, taught, generations, expected
+):
+    loop = tiny("run", start=finished[0] / "net", taught=taught, generations=generations)
+    assert loop._taught == expected
+
+
+def test_nothing_is_taught_without_a_teacher(tmp_path):
+    with pytest.raises(BgrlError, match=r"taught is 0\.5, but there is no start"):
+        tiny(tmp_path / "run", taught=0.5).run()
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_ends_with_fewer_games_whose_luck_is_taken_off(tmp_path, monkeypatch):

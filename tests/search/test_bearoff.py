@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +147,34 @@ def test_smaller_databases(tmp_path):
     with pytest.raises(BgrlError, match="may be 1 to 15"):
         build(tmp_path / "too_large", 16, 6)
     assert not (tmp_path / "too_large").exists()
+
+
+def test_nothing_but_databases_is_replaced(tmp_path):
+    place = build(tmp_path / "db", 2, 1)
+    build(place, 3, 1)
+    assert Bearoff.load(place).description["one_sided"]["checkers"] == 3
+    (tmp_path / "empty").mkdir()
+    build(tmp_path / "empty", 2, 1)
+    other = tmp_path / "other"
+    other.mkdir()
+    for folder, file in ((other, other / "thesis.tex"), (place, place / "thesis.tex")):
+        file.write_text("years of work")
+        with pytest.raises(BgrlError, match=rf"{folder} holds something other.*: thesis\.tex"):
+            build(folder, 2, 1)
+        assert file.read_text() == "years of work"
+    assert Bearoff.load(place).description["one_sided"]["checkers"] == 3
+    with pytest.raises(BgrlError, match="is not a folder"):
+        build(other / "thesis.tex", 2, 1)
+    assert (other / "thesis.tex").read_text() == "years of work"
+
+
+def test_its_hash_names_the_content(tmp_path):
+    first, same, more = (
+        Bearoff.load(build(tmp_path / name, 2, pair))
+        for name, pair in (("first", 1), ("same", 1), ("more", 2))
+    )
+    assert re.fullmatch("[0-9a-f]{12}", first.hash)
+    assert first.hash == same.hash != more.hash
 
 
 def test_opened_when_absent_and_built_once(tmp_path, monkeypatch):

@@ -61,6 +61,13 @@ def test_it_pickles_as_its_file(file):
     np.testing.assert_array_equal(again.evaluate(board), CompactBearoff.load(file).evaluate(board))
 
 
+def test_its_hash_names_the_content(file, tmp_path):
+    other = CompactBearoff.load(write_compact(tmp_path / "two.bgoff", checkers=2))
+    found = CompactBearoff.load(file).hash
+    assert found == hashlib.sha256(file.read_bytes()[:-32]).hexdigest()[:12]
+    assert found != other.hash
+
+
 def test_one_checker_on_the_ace_point_needs_one_roll(file):
     side = np.zeros(26, np.int8)
     side[1] = 1

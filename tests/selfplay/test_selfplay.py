@@ -345,6 +345,14 @@ def test_scattered_games_begin_at_random_and_go_on_as_the_net_plays(games, tmp_p
         np.testing.assert_allclose(targets, expected, atol=2e-5)
 
 
+def test_a_game_that_ends_within_its_random_plies_is_given_up(tmp_path):
+    asked = {"seed": 1, "games": 2000, "scatter": 1.0, "workers": 0}
+    made = generate(make(HYPERGAMMON), tmp_path, **asked)
+    assert made.truncated_games > 0
+    assert made.games == 2000 - made.truncated_games == len(numbers(made))
+    assert generate(make(HYPERGAMMON), tmp_path, **asked).shards == made.shards
+
+
 def by_game(generation):
     columns = rows(generation)
     for number in np.unique(columns[3]):

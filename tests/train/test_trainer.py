@@ -223,6 +223,22 @@ def test_one_step_is_adamw_with_clipping(window):
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-4)
 
 
+def test_one_step_of_muon_is_orthogonal_in_the_hidden_layers_and_adamws_elsewhere(window):
+    trainer = make(window, optimizer="muon", products=True)
+    before = [p.detach().clone() for p in trainer.net.parameters()]
+    trainer.train_step(next(trainer.stream.batches()))
+    hidden = {layer.weight for layer in trainer.net.linears[:-1]}
+    assert len(hidden) == 2
+    for parameter, was in zip(trainer.net.parameters(), before, strict=True):
+        step = (parameter.detach() - was) / 3e-3
+        if parameter in hidden:
+            values = torch.linalg.svdvals(step / (0.2 * max(step.shape) ** 0.5))
+            assert values.max() < 1.3
+            assert values.median() > 0.5
+        else:
+            assert 0.9 < step.abs().max() < 1.01
+
+
 def test_divergence_stops_with_step_rate_and_last_good_checkpoint(window, tmp_path):
     trainer = make(window, steps=1000, lr=300.0, grad_clip=0)
     with pytest.raises(BgrlError) as caught:
@@ -304,7 +320,6 @@ def test_a_net_and_data_of_other_variants(window):
         Trainer(net, WindowStream(window, 64, 1), Schedule(1e-3, 10))
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def opens(net, boards):
     """How many of the boards open each hidden unit, layer by layer."""
     x = net.encode(torch.from_numpy(boards).float())
@@ -342,6 +357,18 @@ def test_dormant_units_come_back_without_a_change_of_the_net(window, options):
     assert (opens(trainer.net, boards)[0][3:8] > 0).all()
 
 
+def test_units_are_judged_by_positions_all_over_the_window(window, monkeypatch):
+    monkeypatch.setattr("bgrl.train.trainer._VALIDATION_ROWS", 50)
+    trainer = make(window)
+    encode, seen = trainer.net.encode, []
+    trainer.net.encode = lambda boards: seen.append(boards) or encode(boards)
+    trainer.revive(1e-4)
+    boards = torch.from_numpy(window.validation()[0]).float()
+    rows = [int((boards == board).all((1, 2)).nonzero()[-1]) for board in seen[0]]
+    assert 25 < len(rows) <= 50
+    assert max(rows) > 0.9 * len(boards)
+
+
 def test_an_open_unit_is_left_alone(window):
     trainer = make(window)
     trainer.train(5)
@@ -365,6 +392,7 @@ def test_an_interval_of_no_steps_is_named(window, tmp_path, name):
         make(window).train(5, folder=tmp_path, **{name: 0})
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_device_that_is_not_there(window):
     with pytest.raises(BgrlError, match="no device 'cuda'"):
         make(window, device="cuda")
