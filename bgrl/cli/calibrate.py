@@ -13,9 +13,11 @@ from bgrl.errors import BgrlError
 from bgrl.evaluate import luck_evaluator, play_match
 from bgrl.evaluate.calibrate import MissErrors, find_scale, nearest
 from bgrl.evaluate.errors import ALL, PR, measure
-from bgrl.evaluate.ratings import ONE_POINT, one_point, rate
+from bgrl.evaluate.ratings import FIBS, ONE_POINT, one_point, rate
 from bgrl.evaluate.reference import Reference
+from bgrl.evaluate.stats import error_text
 from bgrl.files import shipped
+from bgrl.game import BACKGAMMON
 from bgrl.nets import FastNet
 from bgrl.players import EquityPlayer, Player, load_player
 from bgrl.players.level import (
@@ -25,6 +27,7 @@ from bgrl.players.level import (
     MeasuredPr,
     MeasuredRating,
     Misses,
+    checkpoint_beside,
     level_player,
     read_level,
     write_level,
@@ -35,7 +38,8 @@ from bgrl.search import Pruner
 
 # Overrides that change nothing about the level.
 FREE_KEYS = ("workers=", "folder=")
-# How near a trial has to come; the check's error is what the level's rating is known to.
+# How near a trial has to come, a rating on the FIBS scale; the check's error is what the level's
+# rating is known to.
 RATING_TOLERANCE, PR_TOLERANCE = 4.0, 0.02
 # The scale of misses that is tried first where a level has none yet.
 START = 0.05
@@ -47,9 +51,17 @@ def run(config: CalibrateConfig, launch: Launch) -> None:
     folder = Path(config.level)
     if len(folder.parts) == 1:
         folder = shipped("checkpoints") / folder
-    level, net, pruner = _before(config, folder)
-    small = FastNet.load(folder.parent / pruner) if pruner else None
-    calibration = Calibration(config, level, FastNet.load(folder.parent / net), small)
+    level, net, pruner = _before(config, folder.resolve())
+    weights = FastNet.load(checkpoint_beside(folder, "net", net, "calibrate"))
+    small = None
+    if pruner is not None:
+        small = FastNet.load(checkpoint_beside(folder, "pruner", pruner, "calibrate"))
+    if config.pr is not None and weights.variant != BACKGAMMON:
+        raise BgrlError(
+            f"calibrate: pr is {config.pr:g}, but it is measured on positions of backgammon, "
+            f"and net {net!r} plays {weights.variant.name}"
+        )
+    calibration = Calibration(config, level, weights, small)
     if config.rating is not None:
         level = calibration.to_rating(config.rating)
     elif config.pr is not None:
@@ -101,7 +113,7 @@ class Calibration:
         return self._search(
             lambda level: self.rating(level, config.seed, config.games),
             wanted,
-            RATING_TOLERANCE,
+            RATING_TOLERANCE * config.scale / FIBS,
             rising=False,
         )
 
@@ -120,7 +132,7 @@ class Calibration:
 
         def trial(scale: float) -> tuple[float, float]:
             found = value(self.with_scale(scale))
-            print(f"misses of scale {scale:.5f}: {found[0]:.2f} ± {found[1]:.2f}")
+            print(f"misses of scale {scale:.5f}: {found[0]:.2f} {error_text(found[1], 2)}")
             return found
 
         trials = find_scale(trial, wanted, tolerance, rising, start)
@@ -165,12 +177,6 @@ class Calibration:
         if self.player(level).identity != self.anchor.identity:
             games = config.check_games
             value, error = self.rating(level, seed, games)
-        if level.misses is None:
-            errors = measure(self.player(level), self.reference.decisions, self.workers)
-            rates = errors.rates()[ALL]
-            pr, pr_error = rates.pr, PR * rates.standard_error
-        else:
-            pr, pr_error = self.pr_of_misses()(level)
         return Measured(
             self.net.hash,
             command,
@@ -179,32 +185,42 @@ class Calibration:
                 round(value, 1), round(error, 1), config.anchor, config.anchor_rating,
                 config.scale, games, seed,
             ),
-            MeasuredPr(
-                round(pr, 2), round(pr_error, 2), len(self.reference.decisions),
-                self.reference.made["judge"],
-            ),
+            # The reference positions are backgammon's.
+            self.measured_pr(level) if self.net.variant == BACKGAMMON else None,
         )  # fmt: skip
+
+    def measured_pr(self, level: Level) -> MeasuredPr:
+        """The level's PR on the reference positions."""
+        decisions = self.reference.decisions
+        if level.misses is None:
+            rates = measure(self.player(level), decisions, self.workers).rates()[ALL]
+            pr, error = rates.pr, PR * rates.standard_error
+        else:
+            pr, error = self.pr_of_misses()(level)
+        return MeasuredPr(
+            round(pr, 2), round(error, 2), len(decisions), self.reference.made["judge"]
+        )
 
 
 def _check(config: CalibrateConfig) -> None:
     if config.rating is not None and config.pr is not None:
         raise BgrlError("calibrate: give rating or pr, not both")
-    for name in ("games", "check_games"):
-        if getattr(config, name) < 2 or getattr(config, name) % 2:
-            raise BgrlError(
-                f"calibrate: {name} is {getattr(config, name)}, expected an even number from 2"
-            )
+    # A single pair leaves the error unknown that the level's rating is stated with.
+    for name, least in (("games", 2), ("check_games", 4)):
+        games = getattr(config, name)
+        if games < least or games % 2:
+            raise BgrlError(f"calibrate: {name} is {games}, expected an even number from {least}")
 
 
 def _before(config: CalibrateConfig, folder: Path) -> tuple[Level, str, str | None]:
-    """The level with the options that change it, and the names of its nets' folders."""
+    """The level of a folder without symbolic links, with the options that change it, and the names
+    of its nets' folders."""
     level, net, pruner = Level(folder.name), "hard", config.pruner
     if is_level(folder):
         level, net_folder, small_folder = read_level(folder)
-        beside = folder.resolve().parent
-        net = str(net_folder.resolve().relative_to(beside))
+        net = str(net_folder.relative_to(folder.parent))
         if pruner is None and small_folder is not None:
-            pruner = str(small_folder.relative_to(beside))
+            pruner = str(small_folder.relative_to(folder.parent))
     if config.net is not None:
         net = config.net
     if config.pruner is not None:
@@ -213,6 +229,13 @@ def _before(config: CalibrateConfig, folder: Path) -> tuple[Level, str, str | No
         level = replace(level, plies=config.plies)
     if config.style is not None:
         level = replace(level, style=style_named(config.style))
+    if level.misses is None and config.rating is None and config.pr is None:
+        for name in ("miss_rate", "miss_depth"):
+            if (value := getattr(config, name)) is not None:
+                raise BgrlError(
+                    f"calibrate: {name} is {value}, but level {level.name} has no misses, and "
+                    "neither rating nor pr says how many it should have"
+                )
     return level, net, pruner
 
 
@@ -221,12 +244,10 @@ def _text(level: Level, config: CalibrateConfig) -> str:
     assert measured is not None
     rating, pr = measured.rating, measured.pr
     assert rating is not None
-    assert pr is not None
     wanted = "" if config.rating is None else f" (wanted {config.rating:g})"
     wanted_pr = "" if config.pr is None else f" (wanted {config.pr:g})"
     against = f" over {rating.games:,} games against {rating.anchor}" if rating.games else ""
-    return (
-        f"{level.name}: rating {rating.value:.1f} ± {rating.error:.1f}{wanted}{against}, PR "
-        f"{pr.value:.2f} ± {pr.error:.2f}{wanted_pr} on {pr.decisions:,} decisions; "
-        f"{level.misses or 'no misses'}"
-    )
+    text = f"{level.name}: rating {rating.value:.1f} ± {rating.error:.1f}{wanted}{against}"
+    if pr is not None:
+        text += f", PR {pr.value:.2f} ± {pr.error:.2f}{wanted_pr} on {pr.decisions:,} decisions"
+    return f"{text}; {level.misses or 'no misses'}"

@@ -15,6 +15,8 @@ def run(config: LadderConfig, launch: Launch) -> None:
     """Play every pairing, or what is left of it; print the ratings and where the report is."""
     if config.games < 2 or config.games % 2:
         raise BgrlError(f"ladder: games is {config.games}, expected an even number from 2")
+    if len(config.players) < 2:
+        raise BgrlError(f"ladder: players needs two or more, not {len(config.players)}")
     if config.anchor not in config.players:
         raise BgrlError(f"ladder: anchor {config.anchor!r} is not one of the players")
     variant = get_variant(config.variant)
@@ -47,5 +49,8 @@ def run(config: LadderConfig, launch: Launch) -> None:
     report = Report("Ladder", f"{config.games:,} games a pairing, seed {config.seed}")
     report.add_ladder(ladder_json(ratings, matches))
     report.add_matches([match.to_json() for match in matches])
+    for match in matches:
+        if match.failures or match.ended != "complete":
+            print(match)
     print(ratings)
     print(report.write(config.folder))

@@ -340,9 +340,13 @@ def read_benchmark(path: str | Path) -> list[BenchmarkDecision]:
 
 def score_benchmark(player: Player, decisions: Sequence[BenchmarkDecision]) -> ErrorRate:
     """The player's error rate on the decisions of a benchmark file."""
-    losses = np.array(
-        [d.loss(player.choose(d.board.copy(), *d.dice)) for d in decisions], dtype=np.float64
-    )
+    losses = np.empty(len(decisions))
+    with progress(len(decisions), player.name, "decisions") as bar:
+        for task, decision in enumerate(decisions):
+            # A miss then hangs on the decision's number, not on how many came before.
+            player.start_game(0, task, 0)
+            losses[task] = decision.loss(player.choose(decision.board.copy(), *decision.dice))
+            bar.advance()
     mean, error = mean_and_error(losses)
     return ErrorRate(len(losses), mean, error, float((losses >= BLUNDER).mean()))
 

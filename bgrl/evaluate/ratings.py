@@ -10,6 +10,7 @@ import numpy as np
 
 from bgrl.errors import BgrlError
 from bgrl.evaluate.match import MatchResult
+from bgrl.evaluate.stats import error_text
 from bgrl.game import Variant
 from bgrl.players import Player
 
@@ -31,7 +32,7 @@ class Ratings:
     """Players' ratings, best first, and their covariance.
 
     players: N names; values: float64[N] on a scale of `scale` points; covariance: float64[N, N],
-    with zeros for the anchor, whose rating is given and not estimated.
+    with zeros for the anchor, whose rating is given and not estimated, and nan where it is unknown.
     """
 
     players: tuple[str, ...]
@@ -41,7 +42,7 @@ class Ratings:
     scale: float
 
     def error(self, player: str) -> float:
-        """Standard error of a rating, against the anchor."""
+        """Standard error of a rating, against the anchor; nan if it is unknown."""
         i = self.players.index(player)
         return math.sqrt(self.covariance[i, i])
 
@@ -49,22 +50,23 @@ class Ratings:
         """How much higher a is rated than b, and the standard error of that."""
         i, j = self.players.index(a), self.players.index(b)
         variance = self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j]
-        return float(self.values[i] - self.values[j]), math.sqrt(max(0.0, variance))
+        # Rounding may leave less than nothing; nan stays nan.
+        return float(self.values[i] - self.values[j]), math.sqrt(np.maximum(0.0, variance))
 
     def to_json(self) -> dict[str, Any]:
-        """The ratings as plain data."""
+        """The ratings as plain data; null for what is unknown."""
         return {
             "anchor": self.anchor,
             "scale": self.scale,
             "players": list(self.players),
             "ratings": self.values.tolist(),
-            "covariance": self.covariance.tolist(),
+            "covariance": [[_known(value) for value in row] for row in self.covariance.tolist()],
         }
 
     def __str__(self) -> str:
         width = max(len(player) for player in self.players)
         return "\n".join(
-            f"{player:{width}} {value:8.1f} ± {self.error(player):.1f}"
+            f"{player:{width}} {value:8.1f} {error_text(self.error(player), 1)}"
             for player, value in zip(self.players, self.values, strict=True)
         )
 
@@ -101,9 +103,13 @@ def rate(
     counted doesn't matter. Bradley & Terry, "Rank analysis of incomplete block designs",
     Biometrika 39 (1952). Where luck was measured (see :func:`wins`) it is taken off: the likelihood
     equations, which say that wins equal their expectation, hold as well for wins less a luck of
-    expectation 0. The covariance is the sandwich estimator with the game pairs as clusters, since
-    the two games of a pair have the same dice: White, "Maximum likelihood estimation of
-    misspecified models", Econometrica 50 (1982).
+    expectation 0; a match that this takes past its games, or below 0, counts as all won or lost.
+
+    The covariance is the sandwich estimator: White, "Maximum likelihood estimation of misspecified
+    models", Econometrica 50 (1982). Its clusters are the games with the same dice: the two of a
+    pair and, in matches with the same seed, those of all pairs with the same number. As in a sample
+    variance, squares of a match of n pairs count n / (n - 1) times; after a match of a single pair
+    the errors are unknown (nan).
 
     Raises BgrlError if the anchor played no match, or if players aren't connected to it by matches;
     for a scale that is not positive, or one or an anchor_rating that is not finite.
@@ -123,7 +129,9 @@ def rate(
         design[row, index[match.a]] = 1
         design[row, index[match.b]] = -1
     games = np.array([match.games + PRIOR_GAMES for match in played])
-    won = np.array([wins(match).sum() + PRIOR_GAMES / 2 for match in played])
+    # Luck taken off may leave more wins than games, which no ratings explain.
+    won = np.array([np.clip(wins(match).sum(), 0, match.games) for match in played])
+    won += PRIOR_GAMES / 2
 
     free = [i for i, name in enumerate(names) if name != anchor]
     x = design[:, free]
@@ -137,10 +145,8 @@ def rate(
         if np.abs(step).max() < 1e-10:
             break
     p = 1 / (1 + np.exp(-(x @ theta)))
-    meat = np.zeros_like(information)
-    for row, match in enumerate(played):
-        residual = wins(match).sum(axis=1) - 2 * p[row]
-        meat += np.sum(residual**2) * np.outer(x[row], x[row])
+    scores = _cluster_scores(played, p, x)
+    meat = scores.T @ scores
     inverse = np.linalg.inv(information)
 
     unit = scale / math.log(10)
@@ -156,6 +162,22 @@ def rate(
         anchor=anchor,
         scale=scale,
     )
+
+
+def _cluster_scores(matches: Sequence[MatchResult], p: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """float64[clusters, players]: what the games with the same dice add to the likelihood's
+    gradient. Of each match, p: its expected share of wins; x: its row of the design."""
+    dice, parts = [], []
+    for row, match in enumerate(matches):
+        n = len(match.pairs)
+        residual = wins(match).sum(axis=1) - 2 * p[row]
+        residual *= math.sqrt(n / (n - 1)) if n > 1 else math.nan
+        dice.append(np.stack([np.full(n, match.seed), match.pairs], axis=1))
+        parts.append(np.outer(residual, x[row]))
+    keys, cluster = np.unique(np.concatenate(dice), axis=0, return_inverse=True)
+    scores = np.zeros((len(keys), x.shape[1]))
+    np.add.at(scores, cluster.ravel(), np.concatenate(parts))
+    return scores
 
 
 def _check_connected(matches: Sequence[MatchResult], names: list[str], anchor: str) -> None:
@@ -178,16 +200,16 @@ def _check_connected(matches: Sequence[MatchResult], names: list[str], anchor: s
 def ladder_json(ratings: Ratings, matches: Sequence[MatchResult]) -> dict[str, Any]:
     """The ratings and the cross table as plain data, for a report; null for what is unknown, like
     the error of a single pair of games."""
-
-    def known(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
     return ratings.to_json() | {
         "cross_table": [
-            {"a": a, "b": b, "ppg": known(ppg), "standard_error": known(error), "games": games}
+            {"a": a, "b": b, "ppg": _known(ppg), "standard_error": _known(error), "games": games}
             for (a, b), (ppg, error, games) in cross_table(matches, ratings.players).items()
         ]
     }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def cross_table(

@@ -13,7 +13,7 @@ import numpy as np
 
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.evaluate.errors import ALL, BLUNDER, PR
-from bgrl.evaluate.stats import plus_minus
+from bgrl.evaluate.stats import error_text, plus_minus
 from bgrl.files import atomic_write_bytes, atomic_write_json, read_json, read_object
 from bgrl.formats import svg_board
 from bgrl.game import BACKGAMMON, Position, legal_plays
@@ -142,7 +142,7 @@ class Report:
         for player, value, error in zip(
             ladder["players"], ladder["ratings"], _rating_errors(ladder), strict=True
         ):
-            cells = [f"{value:.0f} ± {error:.0f}"]
+            cells = [f"{value:.0f} {error_text(error, 0)}"]
             if player == ladder["anchor"]:
                 cells = [f"{value:.0f} (anchor)"]
             for other in ladder["players"]:
@@ -433,8 +433,8 @@ def _loss_figure(losses: list[dict[str, Any]]) -> "Figure":
 
 
 def _rating_errors(ladder: Mapping[str, Any]) -> list[float]:
-    """Standard errors of the ratings against the anchor's."""
-    return np.sqrt(np.diag(np.array(ladder["covariance"]))).tolist()
+    """Standard errors of the ratings against the anchor's; nan for those that are unknown."""
+    return np.sqrt(np.diag(np.array(ladder["covariance"], dtype=float))).tolist()
 
 
 def _ladder_figure(ladder: Mapping[str, Any]) -> "Figure":

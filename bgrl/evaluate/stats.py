@@ -28,8 +28,12 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
 
 def plus_minus(value: float, error: float, digits: int = 4) -> str:
     """A signed value and its standard error as text; "±?" if the error is unknown (nan)."""
-    text = f"{value:+.{digits}f}"
-    return f"{text} ±?" if math.isnan(error) else f"{text} ± {error:.{digits}f}"
+    return f"{value:+.{digits}f} {error_text(error, digits)}"
+
+
+def error_text(error: float, digits: int) -> str:
+    """A standard error as text; "±?" if it is unknown (nan)."""
+    return "±?" if math.isnan(error) else f"± {error:.{digits}f}"
 
 
 def bootstrap_interval(

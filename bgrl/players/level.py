@@ -331,18 +331,25 @@ def read_level(folder: Path) -> tuple[Level, Path, Path | None]:
         raise BgrlError(f"{path}: pruner is {pruner!r}, but keep is {level.keep}")
     return (
         level,
-        _checkpoint_beside(path, "net", data.get("net")),
-        None if pruner is None else _checkpoint_beside(path, "pruner", pruner),
+        checkpoint_beside(folder, "net", data.get("net"), str(path)),
+        None if pruner is None else checkpoint_beside(folder, "pruner", pruner, str(path)),
     )
 
 
-def _checkpoint_beside(path: Path, key: str, name: Any) -> Path:
+def checkpoint_beside(folder: Path, key: str, name: Any, where: str) -> Path:
+    """The checkpoint folder that a level in ``folder`` calls ``name``: one beside the level's
+    folder, or inside such a one.
+
+    Raises BgrlError, naming ``where`` and the ``key``, for another path or if there is no net.
+    """
     parts = Path(name).parts if isinstance(name, str) else ()
     if not parts or ".." in parts or Path(name).is_absolute():
-        raise BgrlError(f"{path}: {key} is {name!r}, expected the name of a folder beside it")
-    found = path.parent.resolve().parent / name
+        raise BgrlError(
+            f"{where}: {key} is {name!r}, expected the name of a folder beside the level's"
+        )
+    found = folder.resolve().parent / name
     if not (found / "net.json").is_file():
-        raise BgrlError(f"{path}: its {key} {name!r} is not there: {found} has no net.json")
+        raise BgrlError(f"{where}: {key} is {name!r}, but {found} has no net.json")
     return found
 
 

@@ -22,13 +22,12 @@ class SearchPlayer(EquityPlayer):
     @property
     def identity(self) -> str:
         search = self.searcher
-        exact = "with" if search.bearoff else "without"
+        exact = "without bear-off databases"
+        if search.bearoff:
+            exact = f"with bear-off databases {search.bearoff.hash}"
         pruner = search.pruner
         pruned = f"pruned to {pruner.keep} by net {pruner.net.hash}" if pruner else "not pruned"
-        return (
-            f"net {search.net.hash} at {search.plies} plies, {search.filters}, {pruned}, {exact} "
-            "bear-off databases"
-        )
+        return f"net {search.net.hash} at {search.plies} plies, {search.filters}, {pruned}, {exact}"
 
     def probabilities(self, boards: np.ndarray) -> np.ndarray:
         return self.searcher.evaluate(boards)

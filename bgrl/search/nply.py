@@ -384,8 +384,7 @@ class Searcher:
         cache: int = 1 << 16,
         pruner: Pruner | None = None,
     ):
-        if not 0 <= plies <= MAX_PLIES:
-            raise BgrlError(f"a search looks 0 to {MAX_PLIES} plies ahead, not {plies}")
+        _check_plies(plies)
         self.net = FastNet(net) if isinstance(net, Weights) else net
         if pruner and pruner.net.variant != self.net.variant:
             raise BgrlError(
@@ -413,12 +412,15 @@ class Searcher:
         """The five probabilities float32[N, 5] of ``boards`` int8[N, 2, 26] (or of one board).
 
         For the player on roll before the dice, at the searcher's plies unless told otherwise.
+        Raises BgrlError for plies other than 0 to 3.
         """
+        plies = self.plies if plies is None else plies
+        _check_plies(plies)
         boards = _boards(boards)
         flat = boards.reshape(-1, 2, SLOTS)
         out = np.empty((len(flat), 5), np.float32)
         values_into(
-            self.plies if plies is None else plies,
+            plies,
             self.net.arrays,
             self.net.scratch,
             self._pruner,
@@ -488,6 +490,12 @@ class Searcher:
             swap_into(_boards(board), after)
             return after
         return found.boards[found.order()[0]]
+
+
+def _check_plies(plies: int) -> None:
+    """Raise BgrlError unless the search has memory for so many plies."""
+    if not 0 <= plies <= MAX_PLIES:
+        raise BgrlError(f"a search looks 0 to {MAX_PLIES} plies ahead, not {plies}")
 
 
 def _boards(boards: np.ndarray) -> np.ndarray:

@@ -162,6 +162,8 @@ def test_values_out_of_range(run, tmp_path, checkpoint):
         (["evaluate", "player=pubevil"], ["unknown player 'pubevil'", "gnubg_0ply"]),
         (["evaluate", "player=random", "games=3"], ["games is 3", "even"]),
         (["evaluate", "player=random", "luck=pubeval"], ["luck=pubeval"]),
+        (["ladder", "players=[random]", "anchor=random"], ["ladder: players needs two or more"]),
+        (["errors", "benchmark=x.bm", "reference=x"], ["errors: give reference or benchmark"]),
         (["loop", "name=x", "generations=0"], ["generations is 0"]),
         (["loop", "name=x", "net.encoder=unary"], ["encoder 'unary'"]),
     ]:

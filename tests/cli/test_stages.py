@@ -7,6 +7,7 @@ import shutil
 from dataclasses import asdict
 
 import pytest
+from bad_players import BadPlayer
 
 from bgrl.cli.describe import describe
 from bgrl.cli.loop import table
@@ -16,6 +17,7 @@ from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.files import exclusive, read_json, shipped
 from bgrl.nets import Weights
 from bgrl.pipeline.loop import LoopResult, Row
+from bgrl.players import load_player
 
 NET = ["net.encoder=tesauro198", "net.hidden=[8]"]
 TRAIN = ["data=[data/runs/games/shards]", *NET, "batch=128", "trainer.threads=1", "wandb=disabled"]
@@ -131,6 +133,18 @@ def test_evaluate(there, workplace):
     assert status == 0
     assert "luck-adjusted" in luck
     assert (workplace / "match" / "pairs.jsonl").exists()
+
+
+def test_a_ladder_says_which_games_were_set_aside(run, monkeypatch):
+    """As evaluate does."""
+    players = {"bad": BadPlayer("raise", 1), "random": load_player("random")}
+    monkeypatch.setattr("bgrl.cli.ladder.load_player", lambda spec, variant: players[spec])
+    command = ["players=[bad,random]", "anchor=random", "games=8", "workers=0", "folder=x"]
+    status, out, err = run("ladder", *command)
+    assert status == 0, err
+    assert "1 games set aside, first: pair 1 game 0, bad (raise): ply" in out
+    assert "bad (raise) against random" in out
+    assert "against" not in run("ladder", *command, "games=2")[1]
 
 
 def test_a_run_without_matches_has_a_report(there, workplace):

@@ -8,12 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bgrl.cli import calibrate
 from bgrl.cli.main import main
+from bgrl.encoding import get_encoder
 from bgrl.errors import BgrlError
-from bgrl.evaluate.calibrate import WIDEST, MissErrors, find_scale, nearest
+from bgrl.evaluate.calibrate import WIDEST, MissErrors, Trial, find_scale, nearest
 from bgrl.evaluate.errors import PR
 from bgrl.evaluate.reference import Reference
 from bgrl.files import read_json, shipped
+from bgrl.game import HYPERGAMMON
+from bgrl.nets.net import Net, save_net
 from bgrl.players import load_player
 from bgrl.players.adaptive import adapt
 from bgrl.players.level import Level, LevelPlayer, Misses, level_player, read_level
@@ -152,13 +156,19 @@ def test_a_wanted_pr_is_reached(folder):
 def test_bad_wishes_are_refused_and_nothing_is_written(folder, capsys):
     for more, message in (
         (["rating=800", "pr=10"], "rating or pr, not both"),
-        (["rating=800", "games=3"], "games is 3, expected an even number"),
+        (["rating=800", "games=3"], "games is 3, expected an even number from 2"),
+        (["rating=800", "check_games=2"], "check_games is 2, expected an even number from 4"),
         (["net=nowhere"], "nowhere"),
         (["style=wild"], "no style 'wild'"),
         (["plies=4"], "plies is 4, expected 0 to 3"),
         (["miss_rate=2", "pr=20"], "miss_rate is 2.0, expected 0 to 1"),
         (["anchor=nobody"], "unknown player 'nobody'"),
         (["pr=1000"], "1000 out of reach"),
+        (["miss_rate=0.5"], "miss_rate is 0.5, but level weak has no misses"),
+        (["miss_depth=2"], "miss_depth is 2, but level weak has no misses"),
+        ([f"net={folder}/net"], f"calibrate: net is '{folder}/net', expected the name of a folder"),
+        (["net=../net"], "calibrate: net is '../net', expected the name of a folder"),
+        (["pruner=../net"], "calibrate: pruner is '../net', expected the name of a folder"),
     ):
         assert main(command(folder, *more)) == 2
         assert message in capsys.readouterr().err
@@ -168,6 +178,46 @@ def test_bad_wishes_are_refused_and_nothing_is_written(folder, capsys):
     assert main(command(folder)) == 2
     assert f"{folder}/weak/level.json: its format" in capsys.readouterr().err
     assert read_json(folder / "weak" / "level.json") == {"format": "other"}
+
+
+def test_links_to_nets_and_levels_are_followed(folder):
+    """What level.json names is what read_level finds, wherever the links lead."""
+    elsewhere = folder.parent / "elsewhere"
+    save_net(Net(get_encoder("tesauro198"), (8,)).reset(1), elsewhere / "small")
+    (folder / "small").symlink_to(elsewhere / "small")
+    (elsewhere / "link").symlink_to(folder / "weak")
+    small = command(folder, "anchor=random", "check_games=4")
+    assert main([*small, "net=small", "pruner=small"]) == 0
+    for level in (folder / "weak", elsewhere / "link"):
+        assert main([*(one for one in small if one != "net=net"), f"level={level}"]) == 0
+        assert read_level(level)[1:] == (folder / "small", folder / "small")
+
+
+def test_only_backgammon_has_a_pr(folder, capsys):
+    save_net(Net(get_encoder("tesauro198"), (8,), HYPERGAMMON).reset(1), folder / "hyper")
+    hyper = command(folder, "net=hyper", "anchor=random", "check_games=4")
+    assert main([*hyper, "pr=5"]) == 2
+    assert "pr is 5, but it is measured on positions of backgammon" in capsys.readouterr().err
+    assert main(hyper) == 0
+    level = read_level(folder / "weak")[0]
+    assert level.measured.rating.games == 4
+    assert level.measured.pr is None
+    printed = capsys.readouterr().out
+    assert "over 4 games against random; no misses" in printed
+    assert "PR" not in printed
+
+
+@pytest.mark.parametrize(("scale", "tolerance"), [(2000.0, 4.0), (400.0, 0.8)])
+def test_a_rating_is_reached_as_nearly_on_every_scale(folder, monkeypatch, scale, tolerance):
+    asked = []
+
+    def find(measure, wanted, tolerance, rising, start):
+        asked.append(tolerance)
+        return [Trial(start, wanted, 1.0)]
+
+    monkeypatch.setattr(calibrate, "find_scale", find)
+    assert main(command(folder, "rating=900", "check_games=4", f"scale={scale}")) == 0
+    assert asked == [pytest.approx(tolerance)]
 
 
 def test_the_widest_misses_are_nearly_even():

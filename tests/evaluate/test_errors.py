@@ -6,7 +6,14 @@ import pytest
 
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.evaluate import errors, reference
-from bgrl.evaluate.errors import ALL, PR, measure, read_benchmark, score_benchmark
+from bgrl.evaluate.errors import (
+    ALL,
+    PR,
+    BenchmarkDecision,
+    measure,
+    read_benchmark,
+    score_benchmark,
+)
 from bgrl.evaluate.kinds import KINDS, kind_of
 from bgrl.evaluate.luck import luck_evaluator
 from bgrl.evaluate.reference import (
@@ -20,6 +27,7 @@ from bgrl.evaluate.rollout import roll_out
 from bgrl.evaluate.stats import mean_and_error
 from bgrl.game import Position, legal_plays
 from bgrl.players import load_player
+from bgrl.players.level import Level, LevelPlayer, Misses
 from bgrl.players.pubeval import PubevalPlayer
 
 START = {24: 2, 13: 5, 8: 3, 6: 5}
@@ -416,6 +424,23 @@ def test_gnubgs_benchmark_files_are_read_and_scored(tmp_path):
     )
     # A play that isn't listed loses as much as the worst that is.
     assert decision.loss(ranked[-1].position.board) == decision.losses.max()
+
+
+def test_a_benchmark_gives_each_decision_a_miss_of_its_own(net_player, capsys):
+    board = Position.start().board
+    after = np.stack([play.position.board for play in legal_plays(Position.start(), (3, 1))])
+    decision = BenchmarkDecision(board, (3, 1), after, np.arange(len(after)) / 100)
+    player = LevelPlayer(Level("misser", misses=Misses(1.0, 100.0)), net_player().net)
+    chosen = []
+    for task in range(20):
+        player.start_game(0, task, 0)
+        chosen.append(decision.loss(player.choose(board, 3, 1)))
+    # Wherever its stream of chances was before.
+    player.start_game(9, 9, 1)
+    assert score_benchmark(player, [decision] * 20).mean == pytest.approx(np.mean(chosen))
+    assert score_benchmark(player, [decision]).mean == chosen[0]
+    assert len(set(chosen)) > 1
+    assert "misser: 20 of 20 decisions" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -33,14 +33,17 @@ def match(a, b, outcomes) -> MatchResult:
     )  # fmt: skip
 
 
-def simulated(rng, strength, pairs, same_dice=0.0):
-    """A round robin of players of known ratings; a pair's games agree with chance `same_dice`."""
+def simulated(rng, strength, pairs, same_dice=0.0, same_seed=False):
+    """A round robin of players of known ratings; a pair's games agree with chance `same_dice`, and
+    those of a number go alike in all matches with `same_seed`."""
     matches = []
+    common = rng.random((2, pairs))
     for a, b in itertools.combinations(strength, 2):
         p = 1 / (1 + 10 ** ((strength[b] - strength[a]) / ELO))
-        first = rng.random(pairs) < p
+        dice = common if same_seed else rng.random((2, pairs))
+        first = dice[0] < p
         # The same dice favour the other player once the seats are swapped.
-        second = np.where(rng.random(pairs) < same_dice, ~first, rng.random(pairs) < p)
+        second = np.where(rng.random(pairs) < same_dice, ~first, dice[1] < p)
         matches.append(match(a, b, np.where(np.stack([first, second], axis=1), 1, -1)))
     return matches
 
@@ -80,6 +83,51 @@ def test_errors_cover_the_truth_as_often_as_they_say(same_dice):
     assert 270 <= covered <= 297  # 285 ± 3.8 expected
     # Errors that ignored the common dice would make these .63 for same_dice = .6.
     assert 0.88 < np.std(zs) < 1.12
+
+
+def test_errors_know_that_matches_with_the_same_seed_have_the_same_dice():
+    rng = np.random.default_rng(4)
+    zs = {"a": [], "b": []}
+    for _ in range(300):
+        played = simulated(rng, {"a": 0.0, "b": 0.0, "c": 0.0}, 300, same_seed=True)
+        ratings = rate(played, anchor="c")
+        for player, z in zs.items():
+            z.append(ratings.difference(player, "c")[0] / ratings.error(player))
+    # In a's matches the games with the same dice add up, and in b's they cancel out: errors that
+    # ignored it would make these 1.6 and 0.8.
+    assert 0.88 < np.std(zs["a"]) < 1.12
+    assert 0.88 < np.std(zs["b"]) < 1.12
+    # Of matches with different seeds, no pairs belong together.
+    other = [replace(one, seed=seed) for seed, one in enumerate(played)]
+    assert rate(other, anchor="c").error("a") < 0.8 * ratings.error("a")
+
+
+def test_few_pairs_have_the_error_of_a_small_sample():
+    """Of one match, it is that of the mean of its pairs, with a game more that tips no scale."""
+    for pairs in (2, 3, 40):
+        played = match("a", "b", [1, -1, 1, 1] + [1, -1] * (pairs - 2))
+        ratings = rate([played], anchor="b")
+        p = 1 / (1 + 10 ** (-ratings.values[0] / ELO))
+        information = (2 * pairs + 1) * p * (1 - p)
+        sums = wins(played).sum(axis=1) - 2 * p
+        variance = pairs / (pairs - 1) * (sums**2).sum() / information**2
+        unit = ELO / math.log(10)
+        assert ratings.error("a") == pytest.approx(unit * math.sqrt(variance), rel=1e-9)
+    one = rate([match("a", "b", [1, 1])], anchor="b")
+    assert math.isnan(one.error("a"))
+    assert math.isnan(one.difference("a", "b")[1])
+    assert one.error("b") == 0
+    assert [line.split()[2:] for line in str(one).splitlines()] == [["±?"], ["±", "0.0"]]
+
+
+@pytest.mark.parametrize("luck", [-0.5, 2.5])
+def test_luck_beyond_all_games_still_leaves_ratings(luck):
+    played = match("a", "b", np.ones(40))
+    played = replace(played, variant=one_point(BACKGAMMON), luck=np.full((20, 2), luck))
+    assert not 0 <= wins(played).mean() <= 1
+    ratings = rate([played], anchor="b")
+    expected = math.copysign(ELO * math.log10(40.5 / 0.5), -luck)
+    assert ratings.difference("a", "b")[0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_luck_taken_off_leaves_the_rating_and_lowers_its_error():
@@ -167,10 +215,13 @@ def test_a_ladder_of_single_pairs_has_a_report_without_their_errors(tmp_path):
     assert found["a", "b"]["ppg"] == 1.5
     assert found["a", "b"]["standard_error"] is None
     assert found["c", "a"]["ppg"] is None
+    assert ladder["covariance"][0][0] is None
     report = Report("Ladder")
     report.add_ladder(ladder)
     report.add_matches([match.to_json() for match in matches])
-    assert "<td>+1.500 ±?</td>" in report.write(tmp_path).read_text()
+    text = report.write(tmp_path).read_text()
+    assert "<td>+1.500 ±?</td>" in text
+    assert f"<td>{ladder['ratings'][0]:.0f} ±?</td>" in text
 
 
 def test_the_cross_table_has_both_views():

@@ -86,8 +86,8 @@ def test_a_level_comes_back_from_json():
         ({"keep": "3"}, "at least 1 play"),
         ({"keep": None}, "pruner is 'net/small', but keep is None"),
         ({"pruner": None}, "pruner is None, but keep is 3"),
-        ({"pruner": "net/tiny"}, "its pruner 'net/tiny' is not there"),
-        ({"pruner": "../net"}, "the name of a folder beside it"),
+        ({"pruner": "net/tiny"}, "pruner is 'net/tiny', but .*net/tiny has no net.json"),
+        ({"pruner": "../net"}, "the name of a folder beside the level's"),
         ({"misses": {"rate": 2, "scale": 1, "depth": 3}}, "rate of 0 to 1"),
         ({"misses": {"rate": 1, "scale": "wide", "depth": 3}}, "not a level"),
         ({"misses": {"rate": 1, "scale": 1, "deep": 3}}, "'deep'"),
@@ -145,9 +145,9 @@ def test_a_level_comes_back_from_json():
         ({"format": "bgrl.net"}, "format"),
         ({"version": 2}, "version 2; this bgrl reads 1"),
         ({"name": "other"}, "unlike its folder"),
-        ({"net": "nowhere"}, "'nowhere' is not there"),
-        ({"net": "../net"}, "the name of a folder beside it"),
-        ({"net": None}, "the name of a folder beside it"),
+        ({"net": "nowhere"}, "net is 'nowhere', but .*nowhere has no net.json"),
+        ({"net": "../net"}, "the name of a folder beside the level's"),
+        ({"net": None}, "the name of a folder beside the level's"),
     ],
 )  # fmt: skip
 def test_a_bad_level_file_is_refused_by_name(folder, change, message):

@@ -12,6 +12,7 @@ from bgrl.game import BACKGAMMON, Position
 from bgrl.nets.net import Net, save_net
 from bgrl.players import load_player
 from bgrl.players.search import SearchPlayer
+from bgrl.search import Searcher
 from bgrl.search.bearoff import build
 
 
@@ -33,6 +34,16 @@ def test_by_name(folder):
         load_player("random@1ply")
     with pytest.raises(BgrlError, match="unknown player"):
         load_player(f"{folder}@4ply")
+
+
+def test_its_identity_names_the_databases(folder):
+    player = load_player(f"{folder}@0ply")
+    assert player.searcher.bearoff.hash in player.identity
+    build("data/bearoff", 4, 1)
+    other = load_player(f"{folder}@0ply")
+    assert other.identity != player.identity
+    without = SearchPlayer(Searcher(player.searcher.net, 0))
+    assert without.identity.endswith(", without bear-off databases")
 
 
 def test_ranks_and_chooses(folder, decisions):

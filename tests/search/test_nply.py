@@ -237,3 +237,7 @@ def test_pickles(net, db):
 def test_too_deep(net):
     with pytest.raises(BgrlError, match="0 to 3 plies"):
         Searcher(net, 4)
+    board = BACKGAMMON.start_board()
+    for plies in (-1, 4, 5):
+        with pytest.raises(BgrlError, match=f"0 to 3 plies ahead, not {plies}"):
+            Searcher(net, 1).evaluate(board, plies)
