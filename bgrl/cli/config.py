@@ -24,6 +24,8 @@ class TrainerConfig:
     weight_decay: float = MISSING
     grad_clip: float = MISSING
     average: float = MISSING
+    equity_weight: float = MISSING
+    race_weight: float = MISSING
     device: str = MISSING
     mixed_precision: bool = MISSING
     compile: bool = MISSING

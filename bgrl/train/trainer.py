@@ -32,6 +32,7 @@ from bgrl.files import (
     is_number,
     read_json,
 )
+from bgrl.game.board import BAR, SLOTS
 from bgrl.game.outcomes import equity
 from bgrl.nets import Net
 from bgrl.progress import progress
@@ -63,6 +64,8 @@ def check_options(
     weight_decay: float = 0.0,
     grad_clip: float = 1.0,
     average: float = 0.0,
+    equity_weight: float = 0.0,
+    race_weight: float = 1.0,
     device: str = "cpu",
     threads: int = 0,
     **others: Any,
@@ -79,6 +82,8 @@ def check_options(
     for name, value in (
         ("weight_decay", weight_decay),
         ("grad_clip", grad_clip),
+        ("equity_weight", equity_weight),
+        ("race_weight", race_weight),
         ("threads", threads),
     ):
         if not 0 <= value < math.inf:
@@ -96,7 +101,10 @@ class Trainer:
 
     The loss is the mean over batch and outputs of the cross-entropy between the net's five
     probabilities and the targets, in float32 from logits, whatever precision the layers use. What
-    is impossible in a position has target 0; the net's users clamp what is left of it.
+    is impossible in a position has target 0; the net's users clamp what is left of it. To the five
+    cross-entropies of a position come `equity_weight` times the squared error of its cubeless
+    equity, in points, which is what plays are chosen by; cross-entropy cares more for rare
+    gammons. A position without contact counts `race_weight` times.
 
     learning_rate: step -> learning rate, such as a :class:`bgrl.train.Schedule`. optimizer:
     "adamw"; or "muon" for the hidden layers' matrices, whose steps it makes orthogonal, so that
@@ -126,6 +134,8 @@ class Trainer:
         weight_decay: float = 0.0,
         grad_clip: float = 1.0,
         average: float = 0.0,
+        equity_weight: float = 0.0,
+        race_weight: float = 1.0,
         device: str = "cpu",
         mixed_precision: bool = False,
         compile: bool = False,
@@ -143,6 +153,8 @@ class Trainer:
             weight_decay=weight_decay,
             grad_clip=grad_clip,
             average=average,
+            equity_weight=equity_weight,
+            race_weight=race_weight,
             device=device,
             threads=threads,
         )
@@ -152,6 +164,11 @@ class Trainer:
         self.learning_rate = learning_rate
         self.grad_clip = grad_clip
         self.average = average
+        self.equity_weight = equity_weight
+        self.race_weight = race_weight
+        # An equity is linear in the outputs: what each of them is worth.
+        worth = equity(np.eye(5), net.variant.points) - equity(np.zeros(5), net.variant.points)
+        self._stakes = torch.from_numpy(worth.astype(np.float32)).to(self._device)
         self.divergence = divergence
         #: Steps done so far; the stream's next batch is the one of this number.
         self.step = 0
@@ -329,9 +346,19 @@ class Trainer:
 
     def _gradients(self, batch: Batch, rows: slice) -> tuple[Tensor, tuple[Tensor, ...]]:
         """What some rows of a batch add to its loss, and the gradient of that."""
+        boards = batch.boards[rows]
         targets = torch.from_numpy(batch.targets[rows]).to(self._device, non_blocking=True)
-        logits = self.logits(batch.boards[rows])
-        loss = F.binary_cross_entropy_with_logits(logits, targets, reduction="sum")
+        weights = None
+        if self.race_weight != 1:
+            counts = np.where(_are_races(boards), np.float32(self.race_weight), np.float32(1))
+            weights = torch.from_numpy(counts).to(self._device, non_blocking=True)[:, None]
+        logits = self.logits(boards)
+        loss = F.binary_cross_entropy_with_logits(logits, targets, weights, reduction="sum")
+        if self.equity_weight:
+            squares = ((torch.sigmoid(logits) - targets) @ self._stakes).square()
+            if weights is not None:
+                squares = squares * weights[:, 0]
+            loss = loss + self.equity_weight * squares.sum()
         loss = loss / batch.targets.size
         return loss.detach(), torch.autograd.grad(loss, self._parameters)
 
@@ -373,9 +400,9 @@ class Trainer:
     def validate(self) -> dict[str, float]:
         """Fit to held-out positions, by :meth:`saved_net`; nothing if none are held out.
 
-        val_loss: cross-entropy as in training; val_excess: what of it is above the targets' own
-        entropy, which no net can go below; val_equity_error: root mean square difference of the
-        equities, in points.
+        val_loss: cross-entropy alone, all positions alike; val_excess: what of it is above the
+        targets' own entropy, which no net can go below; val_equity_error: root mean square
+        difference of the equities, in points.
         """
         if self._validation is None:
             self._validation = self.stream.window.validation()
@@ -549,3 +576,9 @@ def checkpoints(folder: str | os.PathLike) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if _STEP_FOLDER.fullmatch(path.name))
+
+
+def _are_races(boards: np.ndarray) -> np.ndarray:
+    """bool[N]: which of `boards` int8[N, 2, 26] are without contact (:func:`is_race`)."""
+    rearmost = ((boards > 0) * np.arange(SLOTS, dtype=np.int8)).max(axis=2)
+    return np.asarray(rearmost.sum(axis=1) < BAR)

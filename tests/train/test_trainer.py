@@ -22,6 +22,7 @@ from bgrl.data import Window, WindowStream
 from bgrl.encoding import ENCODERS, get_encoder
 from bgrl.errors import BgrlError, CorruptFile, SchemaMismatch
 from bgrl.game import HYPERGAMMON
+from bgrl.game.board import is_race
 from bgrl.nets import FastNet, Net, load_net, save_net
 from bgrl.train import MetricLog, Schedule, Trainer, checkpoints, read_metrics
 
@@ -219,6 +220,29 @@ def test_one_step_is_adamw_with_clipping(window):
     optimizer.step()
     assert norm > 0.01
     trainer.train_step(batch)
+    for got, wanted in zip(trainer.net.parameters(), net.parameters(), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=0, atol=1e-4)
+
+
+def test_the_loss_weighs_equities_and_positions_without_contact(window):
+    trainer = make(window, equity_weight=7.0, race_weight=3.0, grad_clip=0)
+    batch = next(trainer.stream.batches())
+    races = torch.tensor([is_race(board) for board in batch.boards])
+    assert 20 <= races.sum() < 200
+    net = Net(get_encoder("tesauro198"), (32, 16)).reset(1)
+    p = torch.sigmoid(net.logits(torch.from_numpy(net.encoder.encode(batch.boards))))
+    targets = torch.from_numpy(batch.targets)
+    total = torch.zeros(())
+    for row, wanted, race in zip(p, targets, races, strict=True):
+        off = row - wanted
+        equity = 2 * off[0] + off[1] + off[2] - off[3] - off[4]
+        position = F.binary_cross_entropy(row, wanted, reduction="sum") + 7 * equity**2
+        total = total + (3 if race else 1) * position
+    (total / targets.numel()).backward()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=3e-3, weight_decay=0.0)
+    optimizer.step()
+    loss, _ = trainer.train_step(batch)
+    assert loss.item() == pytest.approx(total.item() / targets.numel(), rel=1e-5)
     for got, wanted in zip(trainer.net.parameters(), net.parameters(), strict=True):
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-4)
 
