@@ -32,7 +32,7 @@ from bgrl.files import (
     is_number,
     read_json,
 )
-from bgrl.game.board import BAR, SLOTS
+from bgrl.game.board import is_race
 from bgrl.game.outcomes import equity
 from bgrl.nets import Net
 from bgrl.progress import progress
@@ -350,8 +350,10 @@ class Trainer:
         targets = torch.from_numpy(batch.targets[rows]).to(self._device, non_blocking=True)
         weights = None
         if self.race_weight != 1:
-            counts = np.where(_are_races(boards), np.float32(self.race_weight), np.float32(1))
-            weights = torch.from_numpy(counts).to(self._device, non_blocking=True)[:, None]
+            counts = [self.race_weight if is_race(board) else 1.0 for board in boards]
+            weights = torch.tensor(counts, dtype=torch.float32).to(self._device, non_blocking=True)[
+                :, None
+            ]
         logits = self.logits(boards)
         loss = F.binary_cross_entropy_with_logits(logits, targets, weights, reduction="sum")
         if self.equity_weight:
@@ -576,9 +578,3 @@ def checkpoints(folder: str | os.PathLike) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if _STEP_FOLDER.fullmatch(path.name))
-
-
-def _are_races(boards: np.ndarray) -> np.ndarray:
-    """bool[N]: which of `boards` int8[N, 2, 26] are without contact (:func:`is_race`)."""
-    rearmost = ((boards > 0) * np.arange(SLOTS, dtype=np.int8)).max(axis=2)
-    return np.asarray(rearmost.sum(axis=1) < BAR)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bgrl.files import read_json, shipped
+from bgrl.nets import Weights
 from bgrl.pipeline import Loop
 from bgrl.search import Bearoff
 from bgrl.search.bearoff import build
@@ -44,6 +45,35 @@ def levels(tmp_path, monkeypatch):
             after = name
 
     return make
+
+
+def test_a_level_runs_the_one_it_begins_after(run, tmp_path, levels):
+    levels(narrow=4, wide=8)
+    command = ["loop", "seed=4", *QUICK]
+    status, out, _ = run(*command, "level=wide")
+    assert status == 0
+    runs = tmp_path / "data/runs"
+    narrow = Weights.load(runs / "narrow/net")
+    assert narrow.hidden == (4,)
+    assert narrow.made["seed"] == 4
+    assert read_json(runs / "narrow/run.json")["config"]["trainer"]["threads"] == 1
+    assert read_json(runs / "wide/run.json")["read"] == {"start": narrow.hash}
+    assert Weights.load(runs / "wide/net").hidden == (8,)
+    assert out.index(narrow.hash) < out.index(Weights.load(runs / "wide/net").hash)
+    # Without one of the two there is no teacher.
+    status, _, error = run(*command, "name=alone", "taught=0.5")
+    assert status == 2
+    assert "taught: there is no teacher without start or after" in error
+    assert not (runs / "alone").exists()
+    # One that is there is not run again, whatever it was run with.
+    assert run(*command, "level=wide", "name=again")[0] == 0
+    assert len(read_json(runs / "narrow/run.json")["launches"]) == 1
+    # And start comes before after.
+    shutil.copytree(runs / "wide/net", tmp_path / "given")
+    assert run(*command, "level=wide", "name=on", "start=given")[0] == 0
+    assert read_json(runs / "on/run.json")["read"] == {
+        "start": Weights.load(runs / "wide/net").hash
+    }
 
 
 @pytest.mark.parametrize(
