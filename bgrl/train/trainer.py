@@ -351,9 +351,7 @@ class Trainer:
         weights = None
         if self.race_weight != 1:
             counts = [self.race_weight if is_race(board) else 1.0 for board in boards]
-            weights = torch.tensor(counts, dtype=torch.float32).to(self._device, non_blocking=True)[
-                :, None
-            ]
+            weights = torch.tensor(counts, device=self._device)[:, None]
         logits = self.logits(boards)
         loss = F.binary_cross_entropy_with_logits(logits, targets, weights, reduction="sum")
         if self.equity_weight:
